@@ -1,4 +1,4 @@
-"""Tables of cases."""
+"""Tables of cases, the one way to write them; no test has parameters in another way."""
 
 import pytest
 

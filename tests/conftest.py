@@ -1,12 +1,9 @@
 """Fixtures that several test files share."""
 
-from __future__ import annotations
-
 import gc
 import os
 import zlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,7 +20,6 @@ os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
 # Fixtures of trained runs and of published models, which tests of several rooms share.
 pytest_plugins = ["tests.training.fixtures", "tests.published"]
 
-_ROOT = Path(__file__).resolve().parent.parent
 _PARTS = 4  # of the slow tests
 # Modules that take longest -> their part, so that parts take about as long as each other.
 _LONGEST = {"test_stack_exchange": 3, "test_benchmarks": 0, "papers.li2018.test_training": 2}
@@ -78,22 +74,6 @@ def built_in_alone(monkeypatch) -> None:
     """Nothing but what the package has itself is registered, whatever other tests have loaded."""
     built_in = {key: plugin for key, plugin in plugins._plugins.items() if not plugin.module}
     monkeypatch.setattr(plugins, "_plugins", built_in)
-
-
-@pytest.fixture(scope="session")
-def real_data() -> Callable[[str], Path]:
-    """`real_data("mdn-en-de")` is the directory of that set; skips the test where it is absent.
-
-    The sets are looked for in $SMOOTHCLIR_DATA, by default `../shared/data` beside the checkout.
-    """
-    sets = Path(os.environ.get("SMOOTHCLIR_DATA", _ROOT.parent / "shared" / "data"))
-
-    def directory_of(name: str) -> Path:
-        if not (sets / name).is_dir():
-            pytest.skip(f"no retrieval set {name} in {sets}; set SMOOTHCLIR_DATA to its parent")
-        return sets / name
-
-    return directory_of
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,10 @@
-"""Disks that fill, and that may lose whatever was not flushed before it got a name.
+"""Disks that fill, that may lose what was not flushed before it got a name, or fail at one call.
 
-Of the latter: Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
+Of losing: Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
 """
 
 import contextlib
+import itertools
 import os
 import resource
 from pathlib import Path
@@ -53,3 +54,15 @@ def flushed_before_named(monkeypatch, look=lambda: None):
         yield
     assert flushed
     assert not unflushed_names
+
+
+def at_call(number, function, fault):
+    """`function`, whose call `number`, from 1, is preceded by `fault()`."""
+    calls = itertools.count(1)
+
+    def faulty(*arguments, **keywords):
+        if next(calls) == number:
+            fault()
+        return function(*arguments, **keywords)
+
+    return faulty

@@ -11,30 +11,254 @@ runs `tests/test_hostile_cases.py` with so many cases; `--every=1` flips every b
 """
 
 import contextlib
+import hashlib
+import json
 import os
+import shutil
 import signal
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from absl import app, flags, logging
 
-from tests.hostile_inputs import GIVEN, TRAINED, digest
 from tests.papers.liu2020 import test_polyglot as polyglot
 from tests.small_world import SmallWorld
 from tests.text import test_embeddings as embeddings
 from tests.training import test_checkpoints as checkpoints
+from tf_smoothclir import SmoothOrdinalSearchLoss, SoftmaxLoss
 from tf_smoothclir._compat.keras_api import tf_weights
+from tf_smoothclir.api import metrics, sets
+from tf_smoothclir.api.given import judgments_of, texts_of
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.evaluation.trec import read_qrels, read_run
+from tf_smoothclir.index import builder, document_collections, document_index
+from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
+from tf_smoothclir.publishing import export_directory
+from tf_smoothclir.search.query_files import read_queries
+from tf_smoothclir.server.served_models import inputs_of, parse_request
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.storage.folder import MANIFEST, files_below
+from tf_smoothclir.text.new_vocabulary import given_vocabulary
 from tf_smoothclir.training.checkpoints import BestWeights
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.saved_states import BEST, SavedStates
 from tf_smoothclir.utils.errors import InputError
 
 SECONDS = 20
+
+
+def digest(*parts):
+    """A digest of arrays and of what has a repr."""
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    return made.hexdigest()
+
+
+class Given:
+    """Files that have no checksums: whatever can be read of them is an answer."""
+
+    files: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, root):
+        self.root = root
+        for name, content in self.files.items():
+            path = root / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+
+    def read(self):
+        self.open(self.root)
+        return digest()
+
+
+class Sets(Given):
+    files: ClassVar = {
+        "beir/corpus.jsonl": '{"_id": "d1", "title": "L\'eau", "text": "un liquide"}\n'
+        '{"_id": 2, "title": "", "text": "une pierre"}\n',
+        "beir/queries.jsonl": '{"_id": "q0", "text": "water"}\n{"_id": "q1", "text": "a stone"}\n',
+        "beir/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq0\td1\t2\nq1\t2\t1\n",
+        "tsv/documents.tsv": "d-1\tun liquide\nd-2\t\n",
+        "tsv/queries.tsv": "q1\ta liquid\n",
+        "tsv/judgments.tsv": "q1\td-1\t2\nq1\td-2\t0\n",
+        "tsv/splits.tsv": "q1\ttest\n",
+        "jsonl/documents.jsonl": '{"id": "d-1", "text": "un liquide", "language": "fr"}\n'
+        '{"text": "", "id": "d-2"}\n',
+        "jsonl/queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
+        "jsonl/judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n',
+        "pairs/pairs.csv": 'query,Document\na,"un\nliquide"\n"b ""c""",une pierre\n',
+        "clicks/documents.csv": "id;text;title\n1;un liquide;\n2;une pierre;x\n",
+        "clicks/clicks.tsv": "query\tdocument_id\tcount\na\t1\t3\nb\t2\t1\n",
+        "wiki/wiki_en.queries": "1\ta\tb\n",
+        "wiki/wiki_fr.documents": "1\ta\tb\n2\tc\td\n",
+        "wiki/en2fr.rel": "1\t1\t2\n1\t2\t1\n",
+        "wiki/wiki_de.documents": "1\ta\tb\n",
+        "wiki/en2de.rel": "1\t1\t1\n",
+    }
+
+    def open(self, root):
+        for layout in ("beir", "tsv", "jsonl", "pairs", "clicks", "wiki"):
+            code = "" if layout == "wiki" else "fr"
+            settings = DataSettings(data_dir=str(root / layout), document_language=code)
+            RetrievalSet.load(source_of(settings))
+
+
+class Lists(Given):
+    files: ClassVar = {
+        "queries.txt": "q1\ta red apple\nq2\tthe sea\n",
+        "queries.jsonl": '{"_id": 1, "text": "a red apple"}\n{"id": "2", "query": "sea"}\n',
+        "documents.tsv": "d1\tun\nd2\tdeux\n",
+        "documents.jsonl": '{"id": "d1", "text": "un"}\n',
+        "run.trec": "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n",
+        "qrels.trec": "q1 0 d1 2\nq1 0 d2 0\n",
+        "words.txt": "<UNK>\nthe\n####\nsea\n",
+        "words.tsv": "sea\tmer\t0.5\nwater\teau\t0.25\n",
+    }
+
+    def open(self, root):
+        for name in ("queries.txt", "queries.jsonl"):
+            list(read_queries(root / name))
+        for name in ("documents.tsv", "documents.jsonl"):
+            list(document_collections.open_files(root / name, "--collection").documents())
+        read_run(root / "run.trec")
+        read_qrels(root / "qrels.trec")
+        given_vocabulary(root / "words.txt", {b"1999": 3, b"sea": 2}, max_size=9, min_count=1)
+        Dictionary.read(root / "words.tsv", "query-document")
+
+
+class Python(Given):
+    files: ClassVar = {
+        "arguments.json": '[{"q1": "a red apple", "q2": "a"}, ["un", "deux"],'
+        ' [["q1", "0", 2], ["q2", 1, 0]]]'
+    }
+
+    def open(self, root):
+        try:
+            parts = json.loads((root / "arguments.json").read_bytes())
+        except (ValueError, RecursionError):
+            return  # no Python object
+        if isinstance(parts, list) and len(parts) == 3:
+            queries, documents, judgments = parts
+            named = {"queries": queries, "documents": documents, "judgments": judgments}
+            texts_of(queries, "queries")
+            texts_of(documents, "documents")
+            judgments_of(judgments)
+            RetrievalSet.load(sets.given_set("train", None, named, DataSettings()))
+
+
+class Figures(Given):
+    """Metrics are in 0..1, and a loss is the mean of the losses of its lists."""
+
+    files: ClassVar = {
+        "arguments.json": "[[[0, 2, 1], [1, 0, -1]], [[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]],"
+        " [[true, true, true], [true, true, false]], [2.0, 0.5]]"
+    }
+
+    def open(self, root):
+        try:
+            lists = json.loads((root / "arguments.json").read_bytes())
+            labels, scores, mask, weights = (np.array(part, np.float32) for part in lists)
+        except (ValueError, TypeError, RecursionError, OverflowError):
+            return  # no arguments that these calls could have
+        shapes = {part.shape for part in (labels, scores, mask, np.outer(weights, labels[0]))}
+        if len(shapes) > 1 or not ((np.abs(labels) < 3) & (np.abs(scores) < 1e6)).all():
+            return
+        labels = np.where(mask > 0, labels, -1)
+        for metric in (metrics.NDCG(), metrics.MRR(), metrics.Precision()):
+            assert 0 <= metric(labels, scores) <= 1 + 1e-6
+        for loss in (SmoothOrdinalSearchLoss(reduction="sum"), SoftmaxLoss(reduction="sum")):
+            lists = [loss(labels[[n]], scores[[n]], weights[[n]]) for n in range(len(labels))]
+            whole = loss(labels, scores, weights).numpy()
+            np.testing.assert_allclose(whole, np.sum(lists), rtol=1e-4, atol=1e-4)
+
+
+class Request(Given):
+    files: ClassVar = {
+        "body": '{"instances": [{"text": "red", "k": "1"}, {"text": {"b64": "cmVk"}, "k": ""}]}'
+    }
+
+    def open(self, root):
+        document = parse_request((root / "body").read_bytes())
+        inputs_of(document, dict.fromkeys(("text", "k"), tf.TensorSpec([None], tf.string)))
+
+
+def add_index(root: Path) -> None:
+    """Adds `index` to a `run` and its `export` there, and deletes what nobody reads."""
+    for name in ("logs", "plots", "evaluation"):
+        shutil.rmtree(root / "run" / name, ignore_errors=True)
+    for name in ("run/report.md", "run/flags.txt", "run/.training.lock"):
+        (root / name).unlink(missing_ok=True)
+    for path in (root / "export").iterdir():
+        if path.is_file():
+            path.unlink()  # the lock and the model card
+    halves, manifest = builder.export_halves(root / "export")
+    source = source_of(manifest.data)
+    builder.build_index(root / "index", source, halves, manifest, data=manifest.data)
+
+
+class Kept:
+    """A part of `Kept.whole`, of which every byte counts; `open` checks all its files."""
+
+    whole: Path  # with a run, its export and its index
+    damaged = Path(MANIFEST)  # set for each case; nothing else is written while it is read
+
+    def __init__(self, root):
+        self.path = root / self.name
+        shutil.copytree(self.whole / self.name, self.path)
+
+    def read(self):
+        # Lists of sizes and digests say nothing more: where one is damaged and another list of what
+        # was written is as right, the files are.
+        self.open(self.path)
+        return digest(*map(self._content, files_below(self.path)))
+
+    def _content(self, name):
+        path = self.path / name
+        if path.name == MANIFEST:  # of an unknown entry, nothing is read
+            return name, self.manifest.read(path.parent) if self.manifest else ""
+        if path.suffix == ".json":
+            return name, read_json(path)
+        return name, path.read_bytes()
+
+
+class WholeRun(Kept):
+    """A run with towers, words and perhaps a re-ranker."""
+
+    name, manifest, open = "run", None, RunDirectory.load
+
+
+class WholeExport(Kept):
+    """Its export: towers, lexical model, re-ranker and search model.
+
+    Each part is opened that reads the damaged file: all of them, if that is a manifest.
+    """
+
+    name, manifest = "export", export_directory.ExportManifest
+
+    def open(self, path):
+        for role in export_directory.EXPORTED_ROLES:
+            reads = (
+                self.damaged.name == MANIFEST
+                or export_directory.part_dir("", role).name in self.damaged.parts
+            )
+            if reads and export_directory.exported_versions(path, role):
+                export_directory.checked_part(path, role)
+
+
+class WholeIndex(Kept):
+    name, manifest, open = "index", document_index.IndexManifest, document_index.DocumentIndex
+
+
+TRAINED = (WholeRun, WholeExport, WholeIndex)
 
 
 class TokenCache:
@@ -106,7 +330,7 @@ class Pickle:
         return digest()
 
 
-INPUTS = (TokenCache, States, Embeddings, Pickle, *GIVEN)
+INPUTS = (TokenCache, States, Embeddings, Pickle, Sets, Lists, Python, Figures, Request)
 
 
 class Case:

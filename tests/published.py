@@ -1,7 +1,5 @@
 """A trained tiny run, its published towers, and small towers that need no training."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import random
@@ -75,8 +73,7 @@ def ranking_runs(tiny, tiny_run, made_once):
     """Name of a retriever -> a finished run on the tiny set; read-only."""
     runs = {"dense": tiny_run}
     for name in ("lexical", "hybrid"):
-        settings = tiny(retriever=name, epochs=1)
-        path = made_once(f"{name}_run", functools.partial(train, settings))
+        path = made_once(f"{name}_run", functools.partial(train, tiny(retriever=name, epochs=1)))
         runs[name] = RunDirectory.load(path)
     return runs
 

@@ -1,7 +1,5 @@
 """The structure of the house, read from the sources: who imports whom, rules for every module."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import graphlib

@@ -168,8 +168,7 @@ def test_reranking(tiny, tmp_path):
 def test_transfer_measures_languages_that_a_model_has_not_seen():
     from benchmarks import transfer
 
-    given = {"toy_entities": 600, "negatives": 3}
-    tables = transfer.measure("", "lexical", "it,sw", given)
+    tables = transfer.measure("", "lexical", "it,sw", {"toy_entities": 600, "negatives": 3})
     titles = [f"Documents: {language}, trained on" for language in ("it", "sw")]
     assert [table["title"] for table in tables] == titles
     for table in tables:

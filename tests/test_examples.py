@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.training import train
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,7 +48,7 @@ def executed(parts, monkeypatch, directory):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_child_process")
-@pytest.mark.parametrize("page", HERE, ids=lambda page: page.name)
+@cases("page", *HERE, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run_from_top_to_bottom(page, monkeypatch, tmp_path):
     executed(blocks(page), monkeypatch, tmp_path)
 

@@ -22,12 +22,10 @@ QUERY, NAMED = "word1 word4", "--plugin=my_bm25"
 SEARCH = ("export.search", "--export_dir=export", f"--query={QUERY}", "--json", "--explain")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, commands):
+def test_commands_python_and_the_page_find_the_same(commands, tmp_path, monkeypatch):
     """A run, its export and its index, by commands; both languages write a word alike."""
-    folder = tmp_path_factory.mktemp("family")
-    (folder / "my_bm25.py").write_text(SOURCE)
-    documents = write_tiny_set(folder / "data") / "wiki_fr.documents"
+    (tmp_path / "my_bm25.py").write_text(SOURCE)
+    documents = write_tiny_set(tmp_path / "data") / "wiki_fr.documents"
     documents.write_text(documents.read_text().replace("mot", "word"))
     data = ("--data_dir=data", "--cache_dir=cache", "--output_dir=run")
     for name, *flags in (
@@ -36,27 +34,23 @@ def folder(tmp_path_factory, commands):
         ("export.export", "--run_dir=run", "--export_dir=export"),
         ("export.build_index", "--export_dir=export"),
     ):
-        done = commands.run(name, NAMED, *flags, cwd=folder)
+        done = commands.run(name, NAMED, *flags, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-    return folder
-
-
-def test_commands_python_and_the_page_find_the_same(folder, commands, monkeypatch):
-    assert f"If you trust it, add {NAMED}" in commands.run(*SEARCH, cwd=folder).stderr
-    results = json.loads(commands.run(*SEARCH, NAMED, cwd=folder).stdout)["results"]
+    assert f"If you trust it, add {NAMED}" in commands.run(*SEARCH, cwd=tmp_path).stderr
+    results = json.loads(commands.run(*SEARCH, NAMED, cwd=tmp_path).stdout)["results"]
     first, second, *_ = results[0]["explanation"]["words"]
     assert {first["word"], second["word"]} == {*QUERY.split()}
     assert second["share"] > 0
-    assert not (folder / "export" / "search").exists()  # it has no graph
+    assert not (tmp_path / "export" / "search").exists()  # it has no graph
 
-    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(plugins, "_plugins", dict(plugins._plugins))
     monkeypatch.delitem(sys.modules, "my_bm25", raising=False)
     sc.plugins.load(["my_bm25"])
-    expected, metrics = [hit["id"] for hit in results], sc.load(folder / "run").metrics
+    expected, metrics = [hit["id"] for hit in results], sc.load(tmp_path / "run").metrics
     assert metrics["full/MRR@10"] > 0.5
     for path in ("run", "export"):
-        model = sc.load(folder / path)
+        model = sc.load(tmp_path / path)
         hits = model.search([QUERY])[0]
         assert [hit.id for hit in hits] == expected
         assert all(hit.grade is not None for hit in hits)
@@ -65,9 +59,9 @@ def test_commands_python_and_the_page_find_the_same(folder, commands, monkeypatc
         assert model.evaluate(negatives=40).metrics == pytest.approx(metrics)
         with pytest.raises(InputError, match="a bm25 model has no vectors"):
             model.encode_queries([QUERY])
-    shutil.copytree(folder / "run", folder / "other")
-    assert {row.difference for row in sc.compare(folder / "run", folder / "other").rows} == {0}
-    search = open_search(folder / "export", "", lambda data: data)
-    with local_server(folder / "export", page=open_page(search)) as address:
+    shutil.copytree(tmp_path / "run", tmp_path / "other")
+    assert {row.difference for row in sc.compare(tmp_path / "run", tmp_path / "other").rows} == {0}
+    search = open_search(tmp_path / "export", "", lambda data: data)
+    with local_server(tmp_path / "export", page=open_page(search)) as address:
         _, found = rest(address, f"/api/search?q={urllib.parse.quote(QUERY)}")
     assert [hit["id"] for hit in found["results"]] == expected

@@ -3,9 +3,9 @@
 import json
 
 import numpy as np
-import pytest
 
 from tests import golden
+from tests.cases import cases
 
 WRITTEN = json.loads(golden.PATH.read_text(encoding="utf-8"))["cases"]
 TOLERANCE = 1e-6
@@ -18,7 +18,7 @@ def test_the_file_has_every_case_and_no_trivial_one():
     assert all(any(value["numbers"]) for parts in WRITTEN.values() for value in parts.values())
 
 
-@pytest.mark.parametrize("name", golden.CASES)
+@cases("name", *golden.CASES)
 def test_numbers_are_those_of_the_other_stack(name):
     found, expected = golden.plain(golden.CASES[name]()), WRITTEN[name]
     assert set(found) == set(expected)

@@ -6,8 +6,7 @@ import shutil
 
 import pytest
 
-from tests.hostile_cases import INPUTS, drawn, every_byte, make_cases, run
-from tests.hostile_inputs import TRAINED, Kept, add_index
+from tests.hostile_cases import INPUTS, TRAINED, Kept, add_index, drawn, every_byte, make_cases, run
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train

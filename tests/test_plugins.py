@@ -16,6 +16,7 @@ import pytest
 
 import tf_smoothclir as sc
 from tests.cases import cases
+from tests.command_line.test_command import one_line
 from tf_smoothclir import InputError, Settings, plugins, setting
 from tf_smoothclir.settings.run import RunSettings
 
@@ -70,10 +71,6 @@ def run(command, folder):
 
 def metrics_of(path):
     return json.loads((path / "metrics.json").read_text())
-
-
-def one_line(text):
-    return " ".join(text.split())
 
 
 def test_flags_and_help_appear_with_the_plug_in_alone(command):
@@ -193,6 +190,7 @@ def test_names_that_clash_are_an_error(registered, kind, name, settings, message
 def test_facts_are_what_the_classes_say(registry, built_in_alone):
     """Flags are checked by the facts, before TensorFlow is there."""
     stated = {fact for name in registry for fact in registry.plugin(name).facts}
+    assert stated
     for name in registry:
         plugin, implementation = registry.plugin(name), registry[name]
         for fact in stated:

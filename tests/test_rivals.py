@@ -17,6 +17,7 @@ from benchmarks.rivals.rival import DEPTH, Ready, Rival
 from benchmarks.rivals.systems import Systems, Work
 from benchmarks.rivals.texts import RivalTexts
 from benchmarks.rivals.translations import Translations
+from tests.cases import cases
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.toy_world import ToyWorld
@@ -26,7 +27,6 @@ from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 PACKAGE = {"pip": "pip"}  # stands for a rival's package: installed wherever tests run
-TOY = DataSettings(toy_entities=300)
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_one_page_has_ours_and_the_rivals(in_this_process, monkeypatch, tmp_path
         assert str(tiny_dir.parent) not in written
 
 
-@pytest.mark.parametrize(("enough", "sizes"), [(1.0, [64]), (60.0, [64, 128, 150])])
+@cases("enough, sizes", (1.0, [64]), (60.0, [64, 128, 150]))
 def test_encoding_is_timed_until_a_batch_takes_enough(in_this_process, monkeypatch, enough, sizes):
     monkeypatch.setattr(measured, "_ENOUGH_SECONDS", enough)
     clock = iter(range(2 * len(sizes)))  # each batch takes a second
@@ -174,17 +174,16 @@ def test_encoding_is_timed_until_a_batch_takes_enough(in_this_process, monkeypat
 
 @pytest.mark.slow
 def test_a_run_answers_by_its_export_but_not_for_another_set(in_this_process, finished, tmp_path):
-    search = ours._search(finished, tmp_path, "")
-    (hits,) = search("word0 word3")
+    (hits,) = ours._search(finished, tmp_path, "")("word0 word3")
     assert len(hits) == DEPTH
     assert ours._indexed_per_second(tmp_path, "") > 0
-    measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))
+    measuring = Systems(Work(DataSettings(toy_entities=300), tmp_path / "work", "a set", 20))
     measuring.add_run("theirs", "theirs", finished.path)
     assert "trained on another set" in measuring.left_out["theirs"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RIVALS)
+@cases("name", *RIVALS)
 def test_a_package_answers_with_the_best_documents_of_its_scores(name, monkeypatch):
     if RIVALS[name].missing():
         pytest.skip(RIVALS[name].missing())
@@ -197,7 +196,7 @@ def test_a_package_answers_with_the_best_documents_of_its_scores(name, monkeypat
         scores = found.rows(rows)
         assert scores.shape == (20, len(toy_texts.documents))
         assert np.isfinite(scores).all()
-        for row, of_query in zip(rows, scores):
+        for row, of_query in zip(rows, scores, strict=True):
             answer = found.answer(toy_texts.queries[row])
             assert len(set(answer)) == DEPTH
             worst, others = of_query[answer].min(), np.delete(of_query, answer).max()

@@ -161,11 +161,14 @@ def test_commands_flags_modules_and_targets_exist(flags):
 
 
 def test_pages_of_results_name_the_experiments_that_make_them():
+    named = set()
     for page in PAGES:
         for line in code(page):
             names = re.findall(rf"{REPRODUCE}((?: [a-z]\w*)+)", line)
-            assert {*" ".join(names).split()} <= {*EXPERIMENTS, "all"}, page
+            named |= {*" ".join(names).split()}
+            assert named <= {*EXPERIMENTS, "all"}, page
             of_page = EXPERIMENTS.get(page.parent.name)
             if names and of_page and page.stem != "README":
                 assert of_page.name in names[0].split(), page
                 assert page.read_text(encoding="utf-8").startswith(f"# {of_page.title}, "), page
+    assert named >= {*EXPERIMENTS}

@@ -105,9 +105,8 @@ class Cell:
     def complete(self) -> None:
         """Computes what is missing, and marks the cell as finished."""
         self.compute()
-        write_json(
-            self.path / "cell.json", {"set": self.study.name, "fingerprint": self.study.fingerprint}
-        )
+        of_set = {"set": self.study.name, "fingerprint": self.study.fingerprint}
+        write_json(self.path / "cell.json", of_set)
 
     def measure(
         self,
@@ -180,16 +179,12 @@ class TrainingCell(Cell):
     def _training_scores(self) -> dict:
         settings, run = self.settings, self.run
         tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
-        lists = candidate_lists(
-            tokenized_set.retrieval_set,
-            "train",
-            negatives=settings.training.negatives,
-            seed=self.seed,
-        )
+        retrieval_set, negatives = tokenized_set.retrieval_set, settings.training.negatives
+        lists = candidate_lists(retrieval_set, "train", negatives=negatives, seed=self.seed)
         scores = load_retriever(run, tokenized_set)[0].score(lists)
         scores = np.clip(scores, -1, 1)  # rounding may put a plain cosine just outside
         counts = [
             np.histogram(scores[lists.grades == grade], SCORE_BINS, (-1, 1))[0].tolist()
-            for grade in range(tokenized_set.retrieval_set.num_grades)
+            for grade in range(retrieval_set.num_grades)
         ]
         return {"split": "train", "range": [-1, 1], "counts": counts}

@@ -12,10 +12,9 @@ BM25: Robertson et al., "Okapi at TREC-3", 1994.
 for tf occurrences of t in d, df documents that have t, of N. The idf is that of Lucene, which is
 never negative; Lucene leaves out the constant k1 + 1, which changes no ranking.
 
-Query likelihood with Dirichlet smoothing.
-
-Ponte and Croft, "A Language Modeling Approach to Information Retrieval", SIGIR 1998; smoothed as in
-Zhai and Lafferty, "A Study of Smoothing Methods for Language Models", SIGIR 2001:
+Query likelihood: Ponte and Croft, "A Language Modeling Approach to Information Retrieval", SIGIR
+1998; with the Dirichlet smoothing of Zhai and Lafferty, "A Study of Smoothing Methods for Language
+Models", SIGIR 2001:
 
     log P(q | d) = Σ_t n(t, q) log((tf + μ P(t)) / (|d| + μ)),
 

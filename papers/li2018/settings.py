@@ -76,31 +76,20 @@ OBJECTIVE_RULES = (
 )
 
 
+def _weight(default: float, of: str, searched: tuple[float, ...] = _GAMMAS) -> float:
+    text = f"Only for --objective=adversarial: weight of {of}."
+    return setting(default, text, minimum=0.0, searched=searched)
+
+
 @dataclasses.dataclass(frozen=True)
 class AdversarialSettings(Settings):
     """What `--objective=adversarial` and its rivals are trained with."""
 
-    gamma1: float = setting(
-        0.1,
-        "Only for --objective=adversarial: weight of the translation constraint, the squared"
-        " distance of a query and its translation.",
-        minimum=0.0,
-        searched=_GAMMAS,
+    gamma1: float = _weight(
+        0.1, "the translation constraint, the squared distance of a query and its translation"
     )
-    gamma2: float = setting(
-        1.0,
-        "Only for --objective=adversarial: weight of the matching constraint of queries and"
-        " documents.",
-        minimum=0.0,
-        searched=_GAMMAS,
-    )
-    gamma3: float = setting(
-        1.0,
-        "Only for --objective=adversarial: weight of the matching constraint of translated queries"
-        " and documents.",
-        minimum=0.0,
-        searched=_GAMMAS,
-    )
+    gamma2: float = _weight(1.0, "the matching constraint of queries and documents")
+    gamma3: float = _weight(1.0, "the matching constraint of translated queries and documents")
     beta: float = setting(
         10.0,
         "For --objective=adversarial and s2net: factor on the difference of two similarities"
@@ -108,12 +97,10 @@ class AdversarialSettings(Settings):
         minimum=0.0,
         searched=(1.0, 5.0, 10.0, 20.0),
     )
-    adversarial_weight: float = setting(
+    adversarial_weight: float = _weight(
         0.1,
-        "Only for --objective=adversarial: weight of the discriminator's log-likelihood in the loss"
-        " of the towers (paper: 1, beside sums over all texts where these are means). 0: the towers"
-        " do not mind the discriminator.",
-        minimum=0.0,
+        "the discriminator's log-likelihood in the loss of the towers (paper: 1, beside sums over"
+        " all texts where these are means). 0: the towers do not mind the discriminator",
         searched=(0.0, 0.01, 0.1, 1.0),
     )
     discriminator_steps: int = setting(
@@ -128,12 +115,11 @@ class AdversarialSettings(Settings):
         " 0: Adam's own, 0.01.",
         minimum=0.0,
     )
-    regularization: float = setting(
+    regularization: float = _weight(
         1.0,
-        "Only for --objective=adversarial: weight of the norms of the matrices behind the word"
-        " vectors (paper: 1), over the number of training queries, because the paper's other losses"
-        " are sums over these.",
-        minimum=0.0,
+        "the norms of the matrices behind the word vectors (paper: 1), over the number of training"
+        " queries, because the paper's other losses are sums over these",
+        searched=(),
     )
     opening_epochs: int = setting(
         0,

@@ -22,6 +22,7 @@ from tf_smoothclir.papers.laboratory.tables import (
     system_csv,
     system_table,
 )
+from tf_smoothclir.papers.li2018 import measures
 from tf_smoothclir.papers.li2018.experiments import (
     BAE,
     MON,
@@ -32,14 +33,7 @@ from tf_smoothclir.papers.li2018.experiments import (
     S2NET,
     XCNN,
 )
-from tf_smoothclir.papers.li2018.measures import (
-    COLUMNS,
-    GRADE_1,
-    MAP,
-    Measured,
-    measured,
-    monolingual,
-)
+from tf_smoothclir.papers.li2018.measures import GRADE_1, MAP, Measured
 
 _PAPER = "paper, CLEF: not comparable"
 _MARKS = (
@@ -79,8 +73,8 @@ def _table_1(page: Page) -> Written:
 
 def _table_2(page: Page) -> Written:
     """Compares the systems with each other, and with queries in the language of the documents."""
-    upper, translated = monolingual(MON, page.study)
-    systems = [upper, *map(measured, page.systems)]
+    upper, translated = measures.monolingual(MON, page.study)
+    systems = [upper, *map(measures.measured, page.systems)]
     shared = MAP if translated else GRADE_1
     shares = {
         system.system.name: f"{system.mean(shared) / upper.mean(shared):.1%}" for system in systems
@@ -100,7 +94,7 @@ def _table_2(page: Page) -> Written:
 
 def _table_3(page: Page) -> Written:
     """Compares the whole model with parts of it."""
-    systems = list(map(measured, page.systems))
+    systems = list(map(measures.measured, page.systems))
     facts = {
         "marks": marks(systems, _ASKED_OF_TABLE_3),
         "discriminator": {system.name: _discriminator(system) for system in page.systems},
@@ -120,7 +114,7 @@ def _written(
 ) -> Written:
     """The systems beside the paper's, and how they were trained."""
     rows, experiment, study = [system.system for system in systems], page.experiment, page.study
-    ours = system_table(experiment.column, rows, COLUMNS, facts=facts)
+    ours = system_table(experiment.column, rows, measures.COLUMNS, facts=facts)
     text, seeds = study.settings.text, ", ".join(map(str, study.seeds))
     ways = {}  # kind of towers -> how they are trained, all of a kind alike
     for row in experiment.rows:

@@ -132,15 +132,12 @@ class Encoders:
 
 
 def matching_loss(margins: tf.Tensor, beta: float) -> tf.Tensor:
-    """The mean of CE[P, σ(β Δ)], Δ = r(q, d_+) - r(q, d_-) (section 3.2.2).
+    """The mean of CE[P, σ(β Δ)] over `[batch]` margins Δ = r(q, d_+) - r(q, d_-) (section 3.2.2).
 
     CE[P, p] = -P log p - (1 - P) log(1 - p). Beside a document of grade 0, P = g_+ / (g_+ + g_-),
     the "rank prob" of Dehghani et al., "Neural Ranking Models with Weak Supervision", SIGIR 2017,
     which the paper names, is 1: this is the loss of S2Net, and the softmax cross-entropy of DSSM
     with one negative.
-
-    Args:
-        margins: `[batch]`, Δ.
     """
     ones = tf.ones_like(margins)
     return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(ones, beta * margins))
@@ -152,13 +149,10 @@ def translation_loss(queries: tf.Tensor, translations: tf.Tensor) -> tf.Tensor:
 
 
 def source_log_likelihood(logits: Sequence[tf.Tensor]) -> tf.Tensor:
-    """How well a discriminator names the source of vectors (section 3.3), at most 0.
+    """How well the `[vectors, sources]` logits of each name their source (section 3.3), at most 0.
 
     The mean over the sources of the mean of log D(z)[source]: each counts alike, though a batch has
     two documents for each query. It is -log 3 for a discriminator that finds three sources alike.
-
-    Args:
-        logits: Of each source in turn, `[vectors, sources]`.
     """
     means = [tf.reduce_mean(tf.nn.log_softmax(of)[:, n]) for n, of in enumerate(logits)]
     return tf.add_n(means) / len(means)

@@ -37,25 +37,13 @@ class BagTower(WordTableTower):
     def __init__(
         self, vocabulary_size: int, dim: int = 64, *, token_weights: str = "none", **kwargs
     ):
-        """Creates the tower.
-
-        Args:
-            vocabulary_size: As in `WordTableTower`.
-            dim: As in `WordTableTower`.
-            token_weights: "none" for words that count alike; "idf" for weights, all 1 until
-                `start_token_weights` sets them.
-            **kwargs: Of `WordTableTower`.
-
-        Raises:
-            ValueError: On sizes below 1 and on other kinds of weights.
-        """
+        """Creates a `WordTableTower`; with "idf", words have weights, all 1 at first."""
         super().__init__(vocabulary_size, dim, **kwargs)
-        if token_weights not in ("none", "idf"):
+        if token_weights not in self.accepted_token_weights:
             raise ValueError(f"token_weights must be 'none' or 'idf', but is {token_weights!r}.")
         self.token_weights = token_weights
 
     def build_rest(self):
-        """Creates the weights of words."""
         if self.token_weights == "idf":
             self._weights = self.add_weight(
                 name="token_weights",
@@ -114,7 +102,6 @@ class WordTanhTower(BagTower):
     initial_stddev = 0.5  # as there
 
     def build_rest(self):
-        """Creates the weights of words and the bias."""
         super().build_rest()
         self._bias = self.add_weight(name="bias", shape=(self.dim,), initializer="zeros")
 

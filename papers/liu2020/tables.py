@@ -21,11 +21,7 @@ from tf_smoothclir.papers.laboratory.tables import (
     system_table,
 )
 from tf_smoothclir.papers.liu2020 import figures
-from tf_smoothclir.papers.liu2020.paper_numbers import (
-    FIGURE_5,
-    differences_from_paper,
-    paper_tables,
-)
+from tf_smoothclir.papers.liu2020 import paper_numbers as paper
 from tf_smoothclir.settings.training import METRICS
 
 _FAILED = Written([], notes=["Every run has failed."])
@@ -36,7 +32,7 @@ def _statistics(page: Page) -> Written:
     counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     counts = zip(("queries", "SR/Q", "documents"), counted.table_1("")[1:])
     table = Table("Statistics", ("", study.name), (*counts, *map(tuple, counted.details())))
-    return Written([table, *paper_tables("table1", study.is_published)], csv=table.csv())
+    return Written([table, *paper.paper_tables("table1", study.is_published)], csv=table.csv())
 
 
 def _trained(
@@ -53,11 +49,11 @@ def _trained(
         notes.append(test_note(f"{experiment.column} {baseline}"))
     thresholds = {"θ": {system.name: system.thresholds for system in systems}}
     table = system_table(experiment.column, systems, metrics, marked, facts=thresholds)
-    comparable = study.is_published and not differences_from_paper(study.settings)
+    comparable = study.is_published and not paper.differences_from_paper(study.settings)
     if plotted:
         figures.plot_metric_curves(page.plot, page.title, systems, label=plotted)
     return Written(
-        [table, *paper_tables(experiment.name, comparable)],
+        [table, *paper.paper_tables(experiment.name, comparable)],
         [page.plot] * bool(plotted),
         notes,
         system_csv(study.name, systems, marked),
@@ -105,7 +101,7 @@ def _setting_notes(study: Study) -> list[str]:
             " those beyond while the best lay at an edge; epochs:"
             f" {study.tune_epochs}, seed: {study.seeds[0]}."
         )
-    unlike = ["another set"] * (not study.is_published) + differences_from_paper(settings)
+    unlike = ["another set"] * (not study.is_published) + paper.differences_from_paper(settings)
     return [
         f"{training.optimizer}, batches of {training.batch_size}, epochs: {training.epochs}, of"
         f" which the best by {TUNED_ON} {select} is kept; dimension {settings.model.dim},"
@@ -125,6 +121,6 @@ WRITERS = {
     "figure3": _densities,
     "figure4": functools.partial(_trained, baseline="0", plotted="smoothness ε"),
     "figure5": functools.partial(
-        _trained, metrics=tuple(FIGURE_5), plotted="sampled negatives per query"
+        _trained, metrics=tuple(paper.FIGURE_5), plotted="sampled negatives per query"
     ),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from tensorflow import keras
@@ -21,20 +22,14 @@ from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
 from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.learning import Learned, LearningSettings, learn
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables, unit_rows
-from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
 from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
+from tf_smoothclir.papers.yu2020 import options as paper
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData, word_counts
-from tf_smoothclir.papers.yu2020.networks import Drmm, Knrm, MatchPyramid, SumOfMaxima
-from tf_smoothclir.papers.yu2020.options import (
-    DOCUMENT_WORDS,
-    PAIRS,
-    PATIENCE,
-    QUERY_WORDS,
-    Matching,
-    MatchingOptions,
-)
+from tf_smoothclir.papers.yu2020.networks import MatchPyramid, SumOfMaxima
+from tf_smoothclir.papers.yu2020.options import Matching, MatchingOptions
+from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.protocols.scorer import RowRetriever, Scorer
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
@@ -66,7 +61,7 @@ class MatchingCell(Cell):
     @property
     def values(self):
         settings = self.settings
-        model = ModelSettings() if self.options.word_vectors == PAIRS else settings.model
+        model = ModelSettings() if self.options.word_vectors == paper.PAIRS else settings.model
         read = RunSettings(settings.data, settings.text, model).values_with_effect()
         own = dataclasses.asdict(self.system), self.options.values()
         return [read, *own, settings.training.negatives]
@@ -85,7 +80,8 @@ class MatchingCell(Cell):
             "seconds": round(sum(of_rotation["seconds"] for of_rotation in learned), 3),
             "best_epochs": [of_rotation["best_epoch"] for of_rotation in learned],
         }
-        known = KnownScores(dict(item for of in scores for item in of.items()))
+        of_pairs = {key: score for of_rotation in scores for key, score in of_rotation.items()}
+        known = ScoredBy(lambda lists: np.array([of_pairs[k] for k in _keys(lists)], np.float32))
         self.measure(retrieval_set, known, training, splits=splits, history=learned)
 
     def _rotation(self, retrieval_set: RetrievalSet, splits) -> tuple[dict[int, float], dict]:
@@ -110,7 +106,8 @@ def scorer_of(
 ) -> tuple[Scorer, Learned | None]:
     """What ranks, trained if it has anything to learn, and how learning went."""
     if system.model == "random":
-        return RandomOrder(seed), None
+        new = np.random.default_rng
+        return ScoredBy(lambda lists: new(seed).random(len(lists.document_rows), "f4")), None
     if system.model in _RANKERS:
         # Over whole collections, with the paper's parameters.
         translation = data.translation if system.translates else data.untranslated
@@ -119,16 +116,17 @@ def scorer_of(
         return RowRetriever(rows, data.retrieval_set.tie_order), None
     tables = data.tables(translates=system.translates)
     if system.model in ("add", "idf"):
-        vectors = (table.numpy() for table in tables.both)
-        return MeanVectors(data.texts(tables), *vectors, by_rarity=system.model == "idf"), None
+        vectors = [table.numpy() for table in tables.both]
+        return MeanVectors(data.texts(tables), vectors, by_rarity=system.model == "idf"), None
     if system.model == "sum_of_maxima":
-        return NetworkScorer(SumOfMaxima(tables), data.texts(tables)), None
-    lengths, epochs = (QUERY_WORDS, DOCUMENT_WORDS), options.matching_epochs
+        sums, words = SumOfMaxima(tables), data.texts(tables)
+        return ScoredBy(lambda lists: ListScores(sums, words, lists)()), None
+    lengths, epochs = (paper.QUERY_WORDS, paper.DOCUMENT_WORDS), options.matching_epochs
     if system.costly:
         lengths = options.pyramid_query_words, options.pyramid_document_words
         epochs = options.pyramid_epochs
     keras.utils.set_random_seed(seed)
-    network, texts = build(system, data, tables), data.texts(tables, *lengths)
+    network, texts = build(system, data, tables), data.texts(tables, lengths)
     retrieval_set = data.retrieval_set
     lists = candidate_lists(retrieval_set, "train", negatives=negatives, seed=seed)
     unseen = candidate_lists(retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED)
@@ -137,28 +135,23 @@ def scorer_of(
     def validate() -> float:
         return mean_metrics(list_metrics(retrieval_set, unseen, scores()))[SELECT]
 
-    how = LearningSettings(epochs=epochs, patience=PATIENCE)
-    return NetworkScorer(network, texts), learn(network, texts, lists, validate, how, seed=seed)
+    how = LearningSettings(epochs=epochs, patience=paper.PATIENCE)
+    learned = learn(network, texts, lists, validate, how, seed=seed)
+    return ScoredBy(lambda lists: ListScores(network, texts, lists)()), learned
 
 
 def build(system: Matching, data: MatchingData, tables: WordTables) -> InteractionNetwork:
     """An untrained network."""
-    if system.model == "late_interaction":
-        return LateInteraction(tables, data.frequency_weights)
     if system.model == "match_pyramid":
         return MatchPyramid(tables, system.interaction, system.eta)
-    return {"drmm": Drmm, "knrm": Knrm}[system.model](tables)
+    return RERANKERS[system.model].from_tables(tables, data.frequency_weights)
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomOrder:
-    """Scores drawn from a seed; a `Scorer`."""
+class ScoredBy:
+    """Scores candidate lists by a function; a `Scorer`."""
 
-    seed: int
-
-    def score(self, lists: CandidateLists) -> np.ndarray:
-        """`[pairs]` float32 in [0, 1)."""
-        return np.random.default_rng(self.seed).random(len(lists.document_rows), np.float32)
+    score: Callable[[CandidateLists], np.ndarray]  # `[pairs]` float32
 
 
 class MeanVectors:
@@ -168,25 +161,18 @@ class MeanVectors:
     SIGIR 2018. BWE-Agg-IDF weighs the words of documents, and of documents alone, by ln(N / df).
     """
 
-    def __init__(
-        self,
-        texts: InteractionTexts,
-        query_vectors: np.ndarray,
-        document_vectors: np.ndarray,
-        *,
-        by_rarity: bool,
-    ):
-        """Computes the vectors of all texts by `[words, dim]` vectors, zeros for none."""
-        queries = word_counts(texts.queries, len(query_vectors))
-        documents = word_counts(texts.documents, len(document_vectors))
+    def __init__(self, texts: InteractionTexts, vectors: Sequence[np.ndarray], *, by_rarity: bool):
+        """Computes the vectors of all texts by two `[words, dim]` vectors, zeros for none."""
+        both = texts.queries, texts.documents
+        queries, documents = map(word_counts, both, map(len, vectors))
         if by_rarity:
             frequency = np.bincount(documents.indices, minlength=documents.shape[1])
             rarity = np.log(documents.shape[0] / np.maximum(frequency, 1)).astype(np.float32)
             documents.data = documents.data * rarity[documents.indices]
         # Means and sums have the same direction.
         self._queries, self._documents = (
-            _directions(counts @ unit_rows(np.asarray(vectors, np.float32)))
-            for counts, vectors in ((queries, query_vectors), (documents, document_vectors))
+            _directions(counts @ unit_rows(np.asarray(of_words, np.float32)))
+            for counts, of_words in zip((queries, documents), vectors)
         )
 
     def score(self, lists: CandidateLists) -> np.ndarray:
@@ -203,29 +189,6 @@ class MeanVectors:
 def _directions(vectors: np.ndarray) -> np.ndarray:
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
-
-
-@dataclasses.dataclass(frozen=True)
-class NetworkScorer:
-    """Scores candidate lists by a network; a `Scorer`."""
-
-    network: InteractionNetwork
-    texts: InteractionTexts
-
-    def score(self, lists: CandidateLists) -> np.ndarray:
-        """`[pairs]` float32, the score of each pair of the lists."""
-        return ListScores(self.network, self.texts, lists)()
-
-
-@dataclasses.dataclass(frozen=True)
-class KnownScores:
-    """Scores of pairs that were computed before, by their keys; a `Scorer`."""
-
-    scores: dict[int, float]
-
-    def score(self, lists: CandidateLists) -> np.ndarray:
-        """`[pairs]` float32; raises `KeyError` for a pair without a score."""
-        return np.array([self.scores[key] for key in _keys(lists)], np.float32)
 
 
 def _keys(lists: CandidateLists) -> list[int]:

@@ -31,7 +31,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from tf_smoothclir.utils.errors import input_error
 
-_WHOLE = 1 << 30
+_WHOLE = 1 << 30, 1 << 30
 _FIRST_ALONE = 0x0E00  # Thai, and after it all that has no spaces: one character may be a word
 _DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
 _LEAST_PAIRS = 2
@@ -107,22 +107,17 @@ class MatchingData:
             queries = (self.translation @ documents)[: len(queries)]
         return WordTables(queries, documents)
 
-    def texts(
-        self, tables: WordTables, query_words: int = _WHOLE, document_words: int = _WHOLE
-    ) -> InteractionTexts:
-        """The content words that have a vector, cut to the first ones."""
-        has_vector = {"query": tables.queries, "document": tables.documents}
+    def texts(self, tables: WordTables, lengths: tuple[int, int] = _WHOLE) -> InteractionTexts:
+        """The content words that have a vector, cut to the first ones of either role."""
         kept = {
             role: self.content[role] & np.asarray(table).any(axis=1)
-            for role, table in has_vector.items()
+            for role, table in zip(ROLES, tables.both)
         }
-        return self._texts(kept, query_words, document_words)
+        return self._texts(kept, lengths)
 
-    def _texts(self, kept, query_words: int = _WHOLE, document_words: int = _WHOLE):
-        lengths = {"query": query_words, "document": document_words}
-        return InteractionTexts(
-            *(padded_ids(self._tokenized_set.tokens(r), lengths[r], kept[r]) for r in ROLES)
-        )
+    def _texts(self, kept, lengths: tuple[int, int] = _WHOLE) -> InteractionTexts:
+        stores = map(self._tokenized_set.tokens, ROLES)
+        return InteractionTexts(*map(padded_ids, stores, lengths, map(kept.get, ROLES)))
 
 
 def content_words(
@@ -186,13 +181,8 @@ def mined_dictionary(
     # grade, and each is the other's best by the correlation (φ) of occurring in the same pairs.
     lists = candidate_lists(retrieval_set, "train", negatives=0, seed=0)
     best = lists.grades == retrieval_set.num_grades - 1
-    pairs = (
-        (lists.pair_query_rows[best], texts.queries),
-        (lists.document_rows[best], texts.documents),
-    )
-    queries, documents = (
-        word_counts(ids[rows], size).sign() for (rows, ids), size in zip(pairs, sizes)
-    )
+    queries = word_counts(texts.queries[lists.pair_query_rows[best]], sizes[0]).sign()
+    documents = word_counts(texts.documents[lists.document_rows[best]], sizes[1]).sign()
     both = sp.coo_array(queries.T @ documents)
     enough = both.data >= LEAST_COUNT
     rows, columns = both.row[enough], both.col[enough]

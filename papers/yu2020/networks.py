@@ -24,6 +24,7 @@ INTERACTIONS = {
 _ROUNDING = 1e-5  # lifts the cosine of a word with itself, such as 0.9999999, into the last bin
 _NOTHING = -1e30  # after the end of a document: the maximum of no cell is 0 after ReLU
 _WINDOW = 8  # columns of a map that are pooled first
+_PARTS, _HIDDEN = 5, 20  # of MatchPyramid
 
 
 class Cosines(NamedTuple):
@@ -99,7 +100,6 @@ class Knrm(PaperNetwork):
     """
 
     features_once = True
-
     learning = LearningSettings(HINGE, epochs=20, patience=5)
 
     def __init__(self, tables: WordTables, number: int = 20, **kwargs):
@@ -149,7 +149,6 @@ class Drmm(PaperNetwork):
     """
 
     features_once = True
-
     learning = LearningSettings(HINGE, epochs=20, patience=5)
 
     def __init__(self, tables: WordTables, bins: int = 30, hidden: int = 10, **kwargs):
@@ -225,26 +224,15 @@ class MatchPyramid(PaperNetwork):
     learning = LearningSettings(HINGE, epochs=3, patience=2)
 
     def __init__(
-        self,
-        tables: WordTables,
-        interaction: str = "cosine",
-        eta: float = 0.3,
-        *,
-        kernels: int = 64,
-        parts: int = 5,
-        hidden: int = 20,
-        **kwargs,
+        self, tables: WordTables, interaction: str = "cosine", eta: float = 0.3, kernels: int = 64
     ):
-        super().__init__(tables, **kwargs)
-        self._kinds, self._eta, self._parts = INTERACTIONS[interaction], eta, parts
-        size = parts * kernels * len(self._kinds)
-        self.convolutions = [
-            self._weight(f"{kind}_kernels", 3, 3, 1, kernels) for kind in self._kinds
-        ]
-        self.biases = [self._bias(f"{k}_bias", kernels) for k in self._kinds]
-        self.hidden = self._weight("hidden", size, hidden)
-        self.hidden_bias = self._bias("hidden_bias", hidden)
-        self.output_weight = self._weight("output_weight", hidden, 1)
+        super().__init__(tables)
+        self._kinds, self._eta = INTERACTIONS[interaction], eta
+        self.convolutions = [self._weight(f"{of}_kernels", 3, 3, 1, kernels) for of in self._kinds]
+        self.biases = [self._bias(f"{of}_bias", kernels) for of in self._kinds]
+        self.hidden = self._weight("hidden", _PARTS * kernels * len(self._kinds), _HIDDEN)
+        self.hidden_bias = self._bias("hidden_bias", _HIDDEN)
+        self.output_weight = self._weight("output_weight", _HIDDEN, 1)
         self.output_bias = self._bias("output_bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -263,7 +251,7 @@ class MatchPyramid(PaperNetwork):
         longest = tf.shape(maps)[1:3]
         after = ~tf.sequence_mask(document_lengths, longest[1])[:, tf.newaxis, :, tf.newaxis]
         after = tf.broadcast_to(tf.cast(after, tf.float32), [*tf.unstack(tf.shape(maps)[:3]), 1])
-        rows = pooled_rows(query_lengths, longest[0], self._parts)[..., tf.newaxis]
+        rows = pooled_rows(query_lengths, longest[0], _PARTS)[..., tf.newaxis]
         pooled = []
         for channel, (weights, bias) in enumerate(zip(self.convolutions, self.biases)):
             highest = _row_maxima(maps[..., channel : channel + 1], after, weights)
@@ -271,7 +259,7 @@ class MatchPyramid(PaperNetwork):
             of_rows = tf.nn.relu(highest + bias)[:, tf.newaxis]
             # After ReLU nothing is below 0, so that 0 for rows of other parts wins no maximum.
             of_parts = tf.reduce_max(tf.where(rows, of_rows, 0.0), axis=2)
-            pooled.append(tf.reshape(of_parts, [-1, self._parts * weights.shape[-1]]))
+            pooled.append(tf.reshape(of_parts, [-1, _PARTS * weights.shape[-1]]))
         inner = tf.nn.relu(tf.matmul(tf.concat(pooled, axis=1), self.hidden) + self.hidden_bias)
         return tf.matmul(inner, self.output_weight)[:, 0] + self.output_bias
 

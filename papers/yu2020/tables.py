@@ -26,15 +26,9 @@ from tf_smoothclir.papers.laboratory.tables import (
     system_table,
 )
 from tf_smoothclir.papers.yu2020 import figure1
+from tf_smoothclir.papers.yu2020 import options as paper
 from tf_smoothclir.papers.yu2020.experiments import PAPER, PAPER_TABLES
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import (
-    DOCUMENT_WORDS,
-    MOST_COMMON,
-    PATIENCE,
-    QUERY_WORDS,
-    WORD_VECTORS,
-)
 from tf_smoothclir.settings.training import METRICS
 
 _METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))
@@ -202,16 +196,16 @@ def _notes(finished: Sequence[SystemMetrics], study: Study) -> list[str]:
         *(f"{name}: {rules[name]}." for name in ("lists", "ties", "relevance", "gain")),
         _vectors_note(study),
         "Words: those with a letter or digit and more than one character, without those in more"
-        f" than {MOST_COMMON['query']:.0%} of the training queries or"
-        f" {MOST_COMMON['document']:.0%} of the documents (no stop list); networks read the words"
-        f" with a vector, the first {QUERY_WORDS} of a query and {DOCUMENT_WORDS}"
+        f" than {paper.MOST_COMMON['query']:.0%} of the training queries or"
+        f" {paper.MOST_COMMON['document']:.0%} of the documents (no stop list); networks read the"
+        f" words with a vector, the first {paper.QUERY_WORDS} of a query and {paper.DOCUMENT_WORDS}"
         " of a document; MatchPyramid and late interaction"
         f" {options.pyramid_query_words} and {options.pyramid_document_words}.",
         "Training: hinge of margin 1, the mean over triples of a document of grade 1 or more and"
         " each of 5 listed ones of grade 0, drawn anew each epoch; Adam, 0.001, batches of 64"
         f" relevant documents; at most {options.matching_epochs} epochs, of MatchPyramid"
         f" and late interaction {options.pyramid_epochs} (paper: 50); ended after"
-        f" {PATIENCE} epochs without a better one.",
+        f" {paper.PATIENCE} epochs without a better one.",
         "What the paper leaves open: MatchPyramid has one hidden layer of 20 units with ReLU and"
         " max pooling over real cells; K-NRM 19 kernels of width 0.1 and one of 0.001 at 1; DRMM"
         " 30-10-1 with tanh and the gate by term vectors; BM25 k1 1.2, b 0.75, QL Dirichlet with μ"
@@ -223,7 +217,7 @@ def _notes(finished: Sequence[SystemMetrics], study: Study) -> list[str]:
 def _vectors_note(study: Study) -> str:
     """Which word vectors a study has."""
     kind = study.matching.word_vectors
-    return f"Word vectors: {WORD_VECTORS[kind]} (--word_vectors={kind})."
+    return f"Word vectors: {paper.WORD_VECTORS[kind]} (--word_vectors={kind})."
 
 
 def claims_table(systems: Mapping[str, RunMetrics], means: Mapping[str, float]) -> Table:

@@ -176,8 +176,7 @@ def test_callbacks_can_stop_a_run_that_keeps_objects_and_refuses_others(trained,
     assert (settings["loss"], settings["tower"], settings["dim"]) == ("given", "given", 8)
     loss = given.given_object(settings["objects"], "loss")
     assert (type(loss), loss.power) == (PowerLoss, 1.5)
-    again = sc.load(run)
-    np.testing.assert_array_equal(again.encode_queries(QUERY), model.encode_queries(QUERY))
+    np.testing.assert_array_equal(sc.load(run).encode_queries(QUERY), model.encode_queries(QUERY))
     begun = (run / "metrics.json").stat().st_mtime_ns
     sc.train(**own_objects(), **places)
     assert (run / "metrics.json").stat().st_mtime_ns == begun

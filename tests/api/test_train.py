@@ -41,8 +41,7 @@ def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp
     of_parts = sc.train(**parts, **table, output_dir=tmp_path / "kept")
     opened = sc.train(RetrievalSet.load(source), **table)
     assert of_parts.metrics == of_files.metrics == opened.metrics
-    again = sc.load(tmp_path / "kept")
-    assert again.evaluate().metrics == pytest.approx(of_parts.metrics)
+    assert sc.load(tmp_path / "kept").evaluate().metrics == pytest.approx(of_parts.metrics)
 
 
 def test_a_set_in_memory_is_kept_and_not_read_back(parts, table, tmp_path, monkeypatch):
@@ -226,8 +225,7 @@ def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, to
     assert len(found.trials) == 2
     assert first.trials[0] in found.trials
     assert found.score == found.trials[0].metrics["MAP"]
-    model = sc.train(**parts, **found.best)
-    assert model.history[-1]["validation"] == found.trials[0].metrics
+    assert sc.train(**parts, **found.best).history[-1]["validation"] == found.trials[0].metrics
 
 
 @cases(
@@ -258,7 +256,6 @@ def test_keras_tuner_searches_the_hypermodel_and_loads_its_best_model(parts, tow
     (best_towers,) = tuner.get_best_models()
     assert best_towers.similarity.epsilon == epsilon
     trained = hypermodel.build(best.hyperparameters)
-    metrics = hypermodel.fit(best.hyperparameters, trained)
-    assert metrics["MAP"] == best.score
-    for weight, again in zip(best_towers.get_weights(), trained.get_weights()):
+    assert hypermodel.fit(best.hyperparameters, trained)["MAP"] == best.score
+    for weight, again in zip(best_towers.get_weights(), trained.get_weights(), strict=True):
         np.testing.assert_array_equal(weight, again)

@@ -1,8 +1,6 @@
 """The client: the answers of the models, and errors that can be read."""
 
-import http.server
 import json
-import threading
 import time
 from concurrent import futures
 from unittest import mock
@@ -13,7 +11,7 @@ import tensorflow as tf
 
 from tests.cases import cases
 from tests.published import DIM, encode
-from tests.server.local_server import free_port, local_server
+from tests.server.local_server import answering, free_port, local_server
 from tf_smoothclir import InputError, ServingClient
 from tf_smoothclir.publishing.export_directory import load_part
 
@@ -130,39 +128,23 @@ def test_mistakes_are_named_before_anything_is_sent(options, name, arguments, me
         getattr(ServingClient(**{"address": "http://localhost:1", **options}), name)(*arguments)
 
 
-class Answering(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        server = self.server
-        server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        if server.status == "silence":
-            time.sleep(1)
-            self.close_connection = True
-            return
-        self.send_response(server.status)
-        self.send_header("Content-Length", str(len(server.answer)))
-        self.end_headers()
-        self.wfile.write(server.answer)
-
-    def log_message(self, *arguments):
-        """Logs nothing."""
-
-
-def asked(status, answer, texts):
+def asked(status, content, texts):
     """Asks a server that always answers so; returns what it was sent."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        server.daemon_threads = True
-        server.status, server.answer, server.bodies = status, answer, []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_address[1]}"
+    bodies = []
+
+    def answer(path, headers, body):
+        bodies.append(body)
+        if status == "silence":
+            time.sleep(1)
+        return 200 if status == "silence" else status, content
+
+    with answering(answer) as address:
         try:
             timeout = 0.2 if status == "silence" else 20
             ServingClient(address, timeout=timeout).encode(texts)
         finally:
-            assert len(server.bodies) == 1  # REST asks once
-            server.shutdown()
-    return server.bodies[0]
+            assert len(bodies) == 1  # REST asks once
+    return bodies[0]
 
 
 def test_rest_sends_text_as_it_is_and_bytes_that_are_not_utf8_as_base64():

@@ -83,8 +83,7 @@ def _serve() -> None:
             status = _wait(child, request["kill_after"])
         stdout, stderr = (_printed(*pipe).decode(errors="surrogateescape") for pipe in pipes)
         code = os.waitstatus_to_exitcode(status)
-        answer = {"returncode": code, "stdout": stdout, "stderr": stderr}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps({"returncode": code, "stdout": stdout, "stderr": stderr}), flush=True)
 
 
 def _pipe() -> tuple[int, int]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tf_smoothclir.data import model_inputs as forms
 from tf_smoothclir.data import pipeline as pipelines
 from tf_smoothclir.data.candidate_lists import candidate_lists
@@ -146,14 +147,14 @@ def shared_set(request, small_set, tmp_path_factory):
     return tokenize_set(small_set, settings, tmp_path_factory.mktemp("cache"))
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@cases("name", *PIPELINES)
 def test_for_a_shared_tower_a_batch_has_all_queries_then_all_documents(name, shared_set, small_set):
     lists = candidate_lists(small_set, "train", negatives=2, seed=1)
     options = {"batch_size": 5, "seed": 13}
     pipelines = [PIPELINES[name](shared_set, both_at_once=both, **options) for both in (0, 1)]
     apart, together = (list(each.epoch(lists, 0).as_numpy_iterator()) for each in pipelines)
     assert len(apart) == len(together) > 1
-    for (expected, grades), (found, same_grades) in zip(apart, together):
+    for (expected, grades), (found, same_grades) in zip(apart, together, strict=True):
         np.testing.assert_array_equal(same_grades, grades)
         queries, documents = map(texts_of, expected.texts)
         texts, ngrams = texts_of(found.texts.tokens)

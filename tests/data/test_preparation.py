@@ -94,7 +94,7 @@ def test_documents_have_stores_to_their_ends_with_titles_if_read(settings, small
         assert cut[row].tolist() == whole[row][begin : begin + 3].tolist()
         assert found.title_lengths()[row] == begin
         assert len(whole[row]) == len(words)
-        for word, id_ in zip(words, whole[row].tolist()):
+        for word, id_ in zip(words, whole[row].tolist(), strict=True):
             assert vocabulary.setdefault(word, id_) == id_
     assert not (tokenize_set(small_set, short, tmp_path).directory / f"{WHOLE}.values").exists()
 
@@ -174,8 +174,7 @@ def test_small_batches_on_threads_give_the_same_files(settings, small_set, tmp_p
     found = tokenize_set(small_set, settings, tmp_path / "counted")
     again = tokenize_set(small_set, settings, tmp_path / "given", found.vocabulary_dir)
     assert contents(found.vocabulary_dir) == contents(expected.vocabulary_dir)
-    tokens = contents(expected.directory)
-    assert tokens == contents(found.directory) == contents(again.directory)
+    assert contents(expected.directory) == contents(found.directory) == contents(again.directory)
 
 
 @cases("error, given", (Crash, 0), (Crash, 1), (KeyboardInterrupt, 0))
@@ -250,8 +249,7 @@ def test_a_damaged_cache_is_made_again(name, damage, small_set, tmp_path, caplog
     before = {path: contents(path) for path in (found.directory, found.vocabulary_dir)}
     damaged = found.vocabulary_dir if name == "query.txt" else found.directory
     damage(damaged / name)
-    again = tokenize_set(small_set, settings, tmp_path)
-    assert again.directory == found.directory
+    assert tokenize_set(small_set, settings, tmp_path).directory == found.directory
     (warning,) = (record for record in caplog.records if record.levelname == "WARNING")
     assert f"{damaged}" in warning.message
     assert warning.message.endswith("It is made again.")
@@ -301,8 +299,7 @@ def test_tensors_are_the_mapped_file_not_a_copy_of_it(tmp_path):
     values, _ = mapped_tensors(write(tmp_path, ROWS))
     address = np.asarray(memoryview(values)).ctypes.data
     mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if "rows.v" in line]
-    begins = [int(line.split("-")[0], 16) for line in mapped]
-    assert address in begins
+    assert address in [int(line.split("-")[0], 16) for line in mapped]
 
 
 def test_files_are_little_endian_without_a_header(tmp_path):

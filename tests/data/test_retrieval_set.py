@@ -148,8 +148,7 @@ def test_queries_of_the_same_text_are_in_one_split_and_others_stay_where_they_ar
 
 def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
     texts = {"q1": "a red apple", "q5": "A red\tapple", "q6": "apple red a a", "q8": "red"}
-    world = SmallWorld(queries={**QUERIES, **texts}.items())
-    loaded = RetrievalSet.load(world)
+    loaded = RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items()))
     assert loaded.known_queries == {"validation": (0, 0), "test": (1, 1)}
     assert "training query" not in caplog.text  # perhaps nothing is trained on it
     log_known_queries(loaded)
@@ -188,8 +187,7 @@ def test_added_documents_come_last_with_grade_0_and_once(small_set):
         assert [getattr(one, name).dtype for name in ARRAYS] == DTYPES
     # Documents that a list already has are not added.
     lists = candidate_lists(small_set, "train", negatives=40, seed=1)  # every document
-    everything = np.tile(np.arange(len(small_set.document_ids)), (3, 1))
-    found = with_documents(lists, everything)
+    found = with_documents(lists, np.tile(np.arange(len(small_set.document_ids)), (3, 1)))
     np.testing.assert_array_equal(found.document_rows, lists.document_rows)
     np.testing.assert_array_equal(found.grades, lists.grades)
     last = 2**31 - 1
@@ -230,8 +228,7 @@ def test_negatives_are_distinct_unjudged_and_as_many_as_asked(documents, negativ
         assert len(grades) == len(pairs)  # no document twice
         assert {d: grades[d] for d in judged[query]} == judged[query]
         others = [grade for document, grade in pairs if document not in judged[query]]
-        left = len(world.document_ids) - len(judged[query])
-        assert others == [0] * min(negatives, left)
+        assert others == [0] * min(negatives, len(world.document_ids) - len(judged[query]))
         sampled = sampled_by_hand(world, query, judged[query], negatives, seed, **epoch)
         assert [document for document, _ in pairs[len(judged[query]) :]] == sampled
 
@@ -295,7 +292,7 @@ def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
     assert set().union(*held_out) == learnt
     assert sum(map(len, held_out)) == len(learnt)
     assert max(map(len, held_out)) - min(map(len, held_out)) <= 1
-    for fold, validation in zip(sets, held_out):
+    for fold, validation in zip(sets, held_out, strict=True):
         assert ids(fold, "train") == learnt - validation
         assert ids(fold, "test") == ids(small_set, "test")
     np.testing.assert_array_equal(small_set.splits, before)

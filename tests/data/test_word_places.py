@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-import pytest
 
+from tests.cases import cases
 from tf_smoothclir.data import word_places
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
@@ -43,7 +43,7 @@ def counts_of(found):
     return {token: found.counts[token] for token in np.flatnonzero(found.counts)}
 
 
-@pytest.mark.parametrize("role", ["query", "document"])
+@cases("role", "query", "document")
 def test_only_training_pairs_of_the_highest_grade_count(tokenized_set, role, monkeypatch):
     found = occurrences_of(tokenized_set, role, dim=8)
     by_hand = places_by_hand(tokenized_set, role)
@@ -136,7 +136,7 @@ def idf_by_hand(texts, size):
     return [math.log(1 + len(texts) / count) for count in counts]
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@cases("shared", False, True)
 def test_documents_and_training_queries_are_counted(shared, small_set, tmp_path, monkeypatch):
     monkeypatch.setattr(word_places, "_TEXTS_PER_CHUNK", 5)
     world = tokenize_set(small_set, TextSettings(shared_vocabulary=shared), tmp_path)

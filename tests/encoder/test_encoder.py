@@ -72,7 +72,7 @@ def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_r
     found = encoder.token_vectors(texts)
     theirs = SavedTower(load_part(exports[kind], role).model, EPSILON).token_vectors(texts)
     assert [one.words for one in found] == [one.words for one in theirs]
-    for ours, one in zip(found, theirs):
+    for ours, one in zip(found, theirs, strict=True):
         np.testing.assert_allclose(ours.vectors, one.vectors, rtol=1e-5, atol=1e-6)
     assert encoder.token_vectors([]) == []
     assert encoder.encode([]).shape == (0, encoder.dim)
@@ -88,8 +88,7 @@ def test_what_is_known_of_texts_is_what_the_saved_model_says(exports, tiny_run, 
     texts += [word[: place + 1] + word[place:] for word, place in zip(words, places)]
     texts += ["xunseen " * 200 + words[0], ".", "?! ...", *TEXTS]
     texts += [f"{words[0]}, {text}!" for text in texts[:9]]
-    model = load_part(exports[kind], "query").model
-    found = model.signatures["evidence"](text=rows_of(texts))
+    found = load_part(exports[kind], "query").model.signatures["evidence"](text=rows_of(texts))
     names = {(True, False): b"words", (False, True): b"n-grams", (False, False): b"nothing"}
     read = Encoder(exports[kind], "query").known(texts)
     levels = [names[one.known, one.resembling] for one in read]

@@ -157,8 +157,7 @@ def test_runs_with_other_judgments_are_refused(files, other, queries):
 
 
 def test_the_same_judgments_in_another_order_are_accepted_and_no_answer_is_refused(files):
-    lines = QRELS.splitlines(keepends=True)
-    (files / "other").write_text("".join(reversed(lines)))
+    (files / "other").write_text("".join(reversed(QRELS.splitlines(keepends=True))))
     expected, _ = read(files, ("bm25.run", "qrels"), ("dense.run", "qrels"))
     found, _ = read(files, ("bm25.run", "qrels"), ("dense.run", "other"))
     assert compare(found) == compare(expected)
@@ -204,23 +203,16 @@ def test_command_compares_trec_files(run, files):
     assert "* run dense.run: lacks 1 judged queries; left out are 1 queries without" in table
 
 
-@pytest.fixture(scope="module")
-def run_directories(tmp_path_factory):
+def test_command_and_python_agree_and_full_retrieval_is_something_else(run, tmp_path):
     """Two runs on the same set, whose towers are not trained, and what was measured of them."""
-    directory, retrieval_set = tmp_path_factory.mktemp("runs"), random_set(20, 60, seed=1)
-    found = {}
+    world, evaluations = random_set(20, 60, seed=1), {}
     for name, seed in (("first", 2), ("second", 3)):
-        trec_dir = RunDirectory.create(directory / name, RunSettings()).evaluation / "test"
-        towers = vectors_with_ties(retrieval_set, seed=seed)
-        found[name] = evaluate_split(retrieval_set, towers, "test", negatives=7, trec_dir=trec_dir)
-    return directory, found
-
-
-def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_directories):
-    directory, evaluations = run_directories
-    first, second = sc.Model(directory / "first"), directory / "second"
+        out = RunDirectory.create(tmp_path / name, RunSettings()).evaluation / "test"
+        towers = vectors_with_ties(world, seed=seed)
+        evaluations[name] = evaluate_split(world, towers, "test", negatives=7, trec_dir=out)
+    first, second = sc.Model(tmp_path / "first"), tmp_path / "second"
     comparison = sc.compare(first, second, full=False)
-    done = run("first", "second", "--nofull", cwd=directory)
+    done = run("first", "second", "--nofull", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert str(comparison) == done.stdout == comparison._repr_markdown_()
     for metric in METRICS:
@@ -229,14 +221,14 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_
             assert f"| {metric} | {name} | {count} | {mean:.4f} |" in done.stdout
     # The second by what evaluate wrote of it.
     arguments = ["second/evaluation", "first/", "--baseline=first", "--measures=MRR@10,MRR_mr"]
-    full = run(*arguments, "--samples=500", cwd=directory)
+    full = run(*arguments, "--samples=500", cwd=tmp_path)
     count = evaluations["first"].counts["full/MRR@10"]
     mean = evaluations["first"].metrics["full/MRR@10"]
     assert f"| MRR@10 | first | {count} | {mean:.4f} |" in full.stdout
     assert f"| MRR_mr | first | {count} | " in full.stdout
     assert "* baseline: first;" in full.stdout
     assert "else 500 random ones" in full.stdout
-    refused = run("first", "second", "--split=train", cwd=directory)
+    refused = run("first", "second", "--split=train", cwd=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr.startswith("error: first: it has no full.run.trec of the train")
 

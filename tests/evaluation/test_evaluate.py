@@ -73,7 +73,7 @@ def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation
     assert header == ["query_id", *found.metrics]
     ids = [retrieval_set.query_ids[row] for row in found.hits.query_rows]
     assert [row[0] for row in rows] == ids
-    for name, of_queries in zip(header[1:], list(zip(*rows))[1:]):
+    for name, of_queries in zip(header[1:], list(zip(*rows))[1:], strict=True):
         values = [float(value or "nan") for value in of_queries]
         np.testing.assert_allclose(values, found.per_query[name], rtol=1e-5)
 
@@ -218,8 +218,7 @@ def test_each_kind_of_score_has_cut_points_of_its_own():
     assert 5 < found.scores[0] < 6.5
     others = dataclasses.replace(found, scores=())
     assert others == CutPoints(scores=(), shares=(0.75,), lists=(0.5,))
-    ranks_no_collection = calibrated(Evaluation({}, {}, {}, lists))
-    assert ranks_no_collection == CutPoints((0.5,), shares=(), lists=(0.5,))
+    assert calibrated(Evaluation({}, {}, {}, lists)) == CutPoints((0.5,), shares=(), lists=(0.5,))
 
 
 @cases("power", 0.0, 0.6)

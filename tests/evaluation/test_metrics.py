@@ -16,9 +16,12 @@ def ranked(*lists):
     return np.array([[*grades, *[0] * (length - len(grades))] for grades in lists], np.int32)
 
 
-@pytest.mark.parametrize(
-    ("name", "last", "expected"),
-    [("MRR@10", 10, 1 / 10), ("Recall@1", 1, 1), ("Recall@10", 10, 1), ("Recall@100", 100, 1)],
+@cases(
+    "name, last, expected",
+    ("MRR@10", 10, 1 / 10),
+    ("Recall@1", 1, 1),
+    ("Recall@10", 10, 1),
+    ("Recall@100", 100, 1),
 )
 def test_a_document_behind_the_last_rank_that_counts_is_not_found(name, last, expected):
     for rank, value in ((last, expected), (last + 1, 0)):

@@ -179,8 +179,7 @@ class Commands:
                 value = json.loads(content)
                 if path.name == MANIFEST and "files" in value:  # which are compared themselves
                     value = sorted(value["files"])
-                text = json.dumps(_unmeasured(value))
-                content = _COUNTED.sub("#", text).encode()
+                content = _COUNTED.sub("#", json.dumps(_unmeasured(value))).encode()
             found.setdefault(name, []).append(_digest(content))
         return {name: sorted(set(digests)) for name, digests in found.items()}
 

@@ -25,8 +25,7 @@ TEXTS = ["aab", "", "bcd", "αβγ", "a" * 5000]
 def no_pauses(monkeypatch):
     pauses = []
     # `time.sleep` itself would be another one for the threads that other tests have left, too.
-    clock = types.SimpleNamespace(sleep=pauses.append)
-    monkeypatch.setattr(endpoint_module, "time", clock)
+    monkeypatch.setattr(endpoint_module, "time", types.SimpleNamespace(sleep=pauses.append))
     return pauses
 
 
@@ -47,14 +46,13 @@ def counting(calls):
 
 def test_an_endpoint_is_asked_in_batches_and_again_where_that_may_help(no_pauses, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    with stand_in.endpoint(refusals=[503, 429]) as (server, url):
+    with stand_in.endpoint(refusals=[503, 429]) as (asked, url):
         encoder = EndpointEncoder(url + "/", "small", query_prefix="query: ", texts_per_request=2)
         vectors = encoder.encode_queries(TEXTS)
-    expected = ["query: " + text for text in TEXTS]
-    np.testing.assert_allclose(vectors, stand_in.encode(expected))
-    assert [len(body["input"]) for *_, body in server.asked] == [2, 2, 2, 2, 1]  # the first thrice
-    assert {(path, key) for path, key, _ in server.asked} == {("/v1/embeddings", "Bearer secret")}
-    assert {body["model"] for *_, body in server.asked} == {"small"}
+    np.testing.assert_allclose(vectors, stand_in.encode(["query: " + text for text in TEXTS]))
+    assert [len(body["input"]) for *_, body in asked] == [2, 2, 2, 2, 1]  # the first thrice
+    assert {(path, key) for path, key, _ in asked} == {("/v1/embeddings", "Bearer secret")}
+    assert {body["model"] for *_, body in asked} == {"small"}
     assert no_pauses == [0.5, 1.0]
 
 
@@ -68,10 +66,10 @@ def test_an_endpoint_is_asked_in_batches_and_again_where_that_may_help(no_pauses
     ([], ["no"], "5 vectors"),
 )
 def test_an_endpoint_that_answers_something_else_is_an_error(refusals, answer, message):
-    with stand_in.endpoint(refusals, answer) as (server, url):
+    with stand_in.endpoint(refusals, answer) as (asked, url):
         with pytest.raises(InputError, match=message):
             EndpointEncoder(url, "small").encode_documents(TEXTS)
-        assert len(server.asked) == (6 if len(refusals) > 6 else 1)
+        assert len(asked) == (6 if len(refusals) > 6 else 1)
 
 
 def test_an_endpoint_that_is_not_there_is_an_error():

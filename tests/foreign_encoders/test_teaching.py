@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
+from tests.data.sources.test_toy_world import mates
 from tests.foreign_encoders import stand_in
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -36,10 +37,6 @@ class Log(toy_world.ToyWorld):
 @pytest.fixture(scope="module")
 def world():
     return toy_world.ToyWorld("fr", "en", 300, 13)
-
-
-def mates(source):
-    return {j.query_id: j.document_id for j in source.judgments() if j.grade == 2}
 
 
 def teacher_of(world):
@@ -157,8 +154,7 @@ def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, t
     assert (run / "lexical_model" / "2").is_dir()
     arrays[2] = vectors.queries[::-1]
     np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
-    other = commands.run("trainers.teach", *given)
-    assert f"{taught_set}: it holds other data" in other.stderr
+    assert f"{taught_set}: it holds other data" in commands.run("trainers.teach", *given).stderr
     distilled = tmp_path / "distilled"
     replaced = "--encoder=tests.foreign_encoders.stand_in:encode", f"--run_dir={distilled}"
     replaced = *replaced, f"--output_dir={tmp_path}/by_stand_in", "--distill"
@@ -196,6 +192,5 @@ def test_an_encoder_is_evaluated_beside_runs(commands, tmp_path):
     given += [f"--cache_dir={tmp_path}/cache", f"--output_dir={tmp_path}/rival"]
     done = commands.run("trainers.evaluate", *given)
     assert done.returncode == 0, done.stderr
-    metrics = json.loads((tmp_path / "rival" / "metrics.json").read_text())
-    assert 0 < metrics["test"]["NDCG@5"] < 1
+    assert 0 < json.loads((tmp_path / "rival" / "metrics.json").read_text())["test"]["NDCG@5"] < 1
     assert (tmp_path / "rival" / "test").is_dir()

@@ -47,11 +47,12 @@ def test_lexical_scores_count_as_they_are_and_a_part_without_weight_is_not_asked
     assert weights(Fusion(0.5, 0.0, 0.09)) == (1, pytest.approx(1 / 0.09))  # no word in common
 
 
-@pytest.mark.parametrize(
+@cases(
     "shares",
-    [*((share, 0.0) for share in (0.0, *SHARES, 1.0)), *((0.0, share) for share in SHARES),
-     (0.3, 0.2), (0.05, 0.95), (0.5, 0.5), (0.0, 1.0)],
-)  # fmt: skip
+    *((share, 0.0) for share in (0.0, *SHARES, 1.0)),
+    *((0.0, share) for share in SHARES),
+    *((0.3, 0.2), (0.05, 0.95), (0.5, 0.5), (0.0, 1.0)),
+)
 def test_parts_have_the_shares_that_they_were_given(shares):
     dense, encoder = shares
     fusion = Fusion(dense, 5.5, 0.09, encoder_share=encoder, encoder_deviation=2.0)
@@ -74,8 +75,7 @@ def test_a_part_takes_its_share_from_all_others_alike():
     for share in SHARES:  # whatever rounding leaves is no share
         of_two = dataclasses.replace(alone, feedback=0.0).with_share("dense", share)
         assert of_two.parts == {"dense", "encoder"}
-        swapped = Fusion(1.0, 5.5, 0.09).with_share("encoder", share)
-        assert swapped.parts == {"dense", "encoder"}
+        assert Fusion(1.0, 5.5, 0.09).with_share("encoder", share).parts == {"dense", "encoder"}
 
 
 @cases("share", 0.1, 0.5, 0.7)

@@ -63,8 +63,7 @@ def test_index_of_the_same_state_is_not_changed_and_settings_that_differ_are_ref
     assert snapshot(path) == before
     with pytest.raises(InputError, match=r"already: it has kind hnsw\. Give --overwrite"):
         build(path, kind="flat")
-    manifest = build(path, kind="flat", overwrite=True)
-    assert manifest.halves["dense"]["kind"] == "flat"
+    assert build(path, kind="flat", overwrite=True).halves["dense"]["kind"] == "flat"
 
 
 @cases(
@@ -142,8 +141,7 @@ def test_texts_are_streamed(path):
         return tower(text)
 
     build(path, stream, tower=encode)
-    workers = min(os.cpu_count(), 8)
-    assert max(ahead) <= BATCH * (workers + 3) < len(TEXTS)
+    assert max(ahead) <= BATCH * (min(os.cpu_count(), 8) + 3) < len(TEXTS)
 
 
 def test_recall_is_measured_with_the_given_queries_or_with_documents(path):

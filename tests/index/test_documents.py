@@ -120,8 +120,7 @@ def test_few_bytes_of_parquet_do_not_become_gigabytes(tmp_path, monkeypatch):
 def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
     columns = {"id": list(range(5000)), "text": [f"text {n}" for n in range(5000)]}
     write_parquet(tmp_path / "some.parquet", columns, row_group_size=700)
-    expected = [Text(str(n), "", f"text {n}") for n in range(5000)]
-    assert read(tmp_path / "some.parquet") == expected
+    assert read(tmp_path / "some.parquet") == [Text(str(n), "", f"text {n}") for n in range(5000)]
 
 
 @cases(
@@ -240,8 +239,7 @@ def test_columns_of_any_file_are_kept_with_their_types(indexed, suffix):
     ("regexp_matches(zip, '^1') and cast(year as varchar) = '2021'", "b"),
 )
 def test_a_condition_holds_for_all_that_is_found(indexed, condition, expected):
-    mask = indexed(".tsv").mask(condition)
-    assert "".join(np.array(COLUMNS["_id"])[mask]) == expected
+    assert "".join(np.array(COLUMNS["_id"])[indexed(".tsv").mask(condition)]) == expected
     assert indexed(".tsv").mask(" ") is None
 
 

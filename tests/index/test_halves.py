@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.cases import cases
 from tests.index import helpers
 from tests.index.helpers import DIM, brute_force, build, document, found_by, hits_by, queries
 from tests.training.test_checkpoints import flip
@@ -78,8 +79,8 @@ def built(vectors, tmp_path_factory):
         return {FLAT: FlatIndex(*opened(vectors)), HNSW: HnswIndex(file)}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("number", [1, 20, SIZE])
+@cases("kind", *KINDS)
+@cases("number", 1, 20, SIZE)
 def test_no_document_is_nearer_than_nearest_ones_say(asked, exact, built, ranker_of, kind, number):
     for query, row in zip(asked[:5], exact):
         near = ranker_of(built[kind]).nearest(query, number)
@@ -96,10 +97,10 @@ def test_kind_and_effort_are_chosen_by_the_number_of_documents():
     assert [search_effort(n) for n in (9, 2_000_000, 2_000_001)] == [32, 32, 64]
 
 
-@pytest.mark.parametrize(("kind", "least"), [(FLAT, 1.0), (HNSW, 0.97)])
+@cases("kind, least", (FLAT, 1.0), (HNSW, 0.97))
 def test_best_documents_are_found_as_the_recall_says(asked, exact, built, ranker_of, kind, least):
     shares, ranker = [], ranker_of(built[kind])
-    for (positions, found), row in zip(ranker.rank(asked, 10), exact):
+    for (positions, found), row in zip(ranker.rank(asked, 10), exact, strict=True):
         np.testing.assert_allclose(found, row[positions], atol=1e-7)
         assert (np.diff(found) <= 0).all()
         shares.append(len(set(positions) & set(np.argsort(-row)[:10])) / 10)
@@ -128,17 +129,17 @@ def indexes(tmp_path_factory):
     return {kind: root / kind for kind in ("flat", "hnsw")}
 
 
-@pytest.mark.parametrize("depth", [1, 7, 100, len(TEXTS), len(TEXTS) + 1])
+@cases("depth", 1, 7, 100, len(TEXTS), len(TEXTS) + 1)
 def test_flat_ranks_as_brute_force_in_a_batch_and_alone(indexes, depth):
     index, batch = DocumentIndex(indexes["flat"]), queries(300 if depth == 7 else 4)
     together, step = hits_by(index, batch, depth), len(batch) // 4
-    for query, results in zip(batch[::step], together[::step]):
+    for query, results in zip(batch[::step], together[::step], strict=True):
         expected = brute_force(TEXTS, query, depth)
         assert found_by(index, query, depth) == expected
         assert [(r.id, r.score) for r in results] == expected
 
 
-@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+@cases("kind", "flat", "hnsw")
 def test_documents_come_with_title_text_and_grade(indexes, kind):
     by_id = {text.id: text for text in TEXTS}
     grades = set()
@@ -161,7 +162,7 @@ def test_copies_of_a_text_are_ordered_by_the_hash_of_the_id(tmp_path):
             assert found_by(index, query, depth) == brute_force(texts, query, depth)
 
 
-@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+@cases("kind", "flat", "hnsw")
 def test_zero_and_no_query_have_no_answer_and_one_of_another_length_is_refused(indexes, kind):
     index = DocumentIndex(indexes[kind])
     assert found_by(index, np.zeros(DIM, np.float32), 10) == []
@@ -198,21 +199,19 @@ def index(parts, manifest, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("value", [-1, 1000])
-@pytest.mark.parametrize("file", FILES)
+@cases("value", -1, 1000)
+@cases("file", *FILES)
 def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, file, value):
     """Their digests match; an id beyond the collection ended the process, or changed answers."""
     copied = shutil.copytree(index, tmp_path / "index")
     path = copied / "lexical" / file
-    kind = "<i8" if file.endswith(("ends", "offsets", "hashes")) else "<i4"
-    array = np.fromfile(path, kind)
+    array = np.fromfile(path, "<i8" if file.endswith(("ends", "offsets", "hashes")) else "<i4")
     if file.endswith("hashes"):
         array = array[:-1] if value < 0 else np.append(array, [value])
     else:
         array[...] = value
     path.write_bytes(array.tobytes())
-    manifest = IndexManifest.read(copied)
-    write_manifest(copied, "index", dataclasses.asdict(manifest))
+    write_manifest(copied, "index", dataclasses.asdict(IndexManifest.read(copied)))
     with pytest.raises(InputError, match=r"does not fit the files beside it|is out of bounds"):
         search(DocumentIndex(copied))
 
@@ -220,8 +219,7 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
 def search(index):
     half = index.half("lexical")
     for words in np.arange(1, half.impacts(np.arange(0)).shape[1])[:, np.newaxis]:
-        bounds = half.bounds(words)
-        similarity = half.feedback(5.0).similarity(np.arange(len(index)), 1 + bounds)
+        similarity = half.feedback(5.0).similarity(np.arange(len(index)), 1 + half.bounds(words))
         similarity.at_most(TERMS)
     return [index.documents[place] for place in range(len(index))]
 

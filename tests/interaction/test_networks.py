@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.interaction.inputs import InteractionTexts
@@ -54,8 +55,8 @@ class SameWords(InteractionNetwork):
         return tf.cast(same & (query_ids > 0)[:, :, tf.newaxis], tf.float32)
 
 
-@pytest.mark.parametrize("features_once", [False, True])
-@pytest.mark.parametrize("loss", [HINGE, SOFTMAX])
+@cases("features_once", False, True)
+@cases("loss", HINGE, SOFTMAX)
 def test_the_word_that_decides_gets_weight(features_once, loss):
     network = SameWords(5, features_once)
     scores = ListScores(network, TEXTS, LISTS)
@@ -166,7 +167,7 @@ def padded(texts, length):
     return np.array([text + [0] * (length - len(text)) for text in texts], np.int32)
 
 
-@pytest.mark.parametrize("extra", [0, 5])
+@cases("extra", 0, 5)
 def test_scores_are_those_of_loops_with_any_padding(network, extra):
     expected = [score_by_loops(network, q, d) for q, d in zip(QUERIES, DOCUMENTS)]
     assert sum(value > 0 for value in expected) == 3
@@ -174,7 +175,7 @@ def test_scores_are_those_of_loops_with_any_padding(network, extra):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@cases("query", *QUERIES)
 def test_numpy_and_graph_agree_whatever_else_is_in_the_list(network, query):
     documents = padded(DOCUMENTS, 75)
     together = network.list_scorer()(np.array(query, np.int32), documents)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.cases import cases
 from tests.lexical.helpers import counts
 from tests.lexical.test_scores import MODEL
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -38,8 +39,8 @@ def share(firsts, factors):
     return np.bincount(first.ravel(), minlength=len(factors)) / first.size
 
 
-@pytest.mark.parametrize("relevant", [(300, 300), (300, 100)])
-@pytest.mark.parametrize("louder", [1.1, 0.93])
+@cases("relevant", (300, 300), (300, 100))
+@cases("louder", 1.1, 0.93)
 def test_languages_get_the_shares_of_what_is_relevant(relevant, louder):
     scores = np.random.default_rng(1).uniform(20, 40, (500, 2, 10)) * [[[louder], [1.0]]]
     factors = language_factors(scores, np.array(relevant))
@@ -48,7 +49,7 @@ def test_languages_get_the_shares_of_what_is_relevant(relevant, louder):
     assert np.prod(factors) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("louder", [1.03, 1.0])
+@cases("louder", 1.03, 1.0)
 def test_shares_that_are_about_right_stay(louder):
     scores = np.random.default_rng(1).uniform(20, 40, (500, 2, 10)) * [[[louder], [1.0]]]
     np.testing.assert_allclose(share(scores, np.ones(2)), [0.5, 0.5], rtol=0.1)
@@ -81,7 +82,7 @@ def two_languages():
     return RetrievalSet.load(source_of(DataSettings(toy_entities=300, document_language="fr,it")))
 
 
-@pytest.mark.parametrize("worse", [False, True])
+@cases("worse", False, True)
 def test_factors_are_chosen_on_validation_and_left_out_if_worse(two_languages, monkeypatch, worse):
     codes, languages = two_languages.document_languages
     assert codes == ("fr", "it")

@@ -103,8 +103,7 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     pairs, name, asked = training_pairs.TrainingPairs, "whole_table_and_evidence", []
     table = getattr(pairs, name)
     monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
-    model = learn_lexical_model(texts, seed=13)
-    assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
+    assert learn_lexical_model(texts, seed=13).fields == tuple(dict.fromkeys([chosen, FLAT]))
     assert asked[0] == (FLAT, 0)  # all are measured by one table
 
 
@@ -291,7 +290,7 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
     monkeypatch.setattr(learning, "hard_candidates", weighed_by)
     learner.word_weights(model)
     assert len(seen) == len(weighed) > 1
-    for of_table, of_weights in zip(seen, weighed):
+    for of_table, of_weights in zip(seen, weighed, strict=True):
         assert of_table
         assert of_weights
         assert not of_table & of_weights
@@ -309,7 +308,7 @@ def test_the_variants_of_feedback_are_what_it_adds():
     vectors = tf_idf(sp.csr_array(random.integers(0, 3, (20, 7)).astype(np.float32)))
     scores = random.random((3, 20)).astype(np.float32)
     found = list(learning.feedback_variants(Feedback.of(vectors, 1.0), scores))
-    for weight, variant in zip(learning.FEEDBACK_WEIGHTS, found):
+    for weight, variant in zip(learning.FEEDBACK_WEIGHTS, found, strict=True):
         np.testing.assert_array_equal(variant, Feedback.of(vectors, weight).added_to(scores))
 
 
@@ -318,7 +317,7 @@ def test_the_best_that_nobody_judged_are_found(small_set):
     falling = np.arange(documents, 0, -1, dtype=np.float32)
     rows = np.array([0, 1])
     found = unjudged_top(np.tile(falling, (len(rows), 1)), small_set, rows, 3)
-    for query, best in zip(rows, found):
+    for query, best in zip(rows, found, strict=True):
         judged = small_set.document_rows[small_set.query_rows == query]
         assert sorted(best) == np.setdiff1d(np.arange(documents), judged)[:3].tolist()
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.lexical.helpers import counts, words
 from tests.small_world import random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
@@ -38,8 +39,8 @@ LIMIT = 5
 PIECES = ["Red", "house", "1848", "HAUS", "css", "zebra", ",", "?", "_", " ", "中文", "Σ", "\u0301"]
 SEVERAL = st.lists(st.sampled_from(PIECES), max_size=9)
 TEXTS = st.lists(SEVERAL.map(" ".join) | SEVERAL.map("".join) | st.text(max_size=8), max_size=6)
-both = pytest.mark.parametrize("name", ["query", "document"])
-split = pytest.mark.parametrize("as_is", [False, True], ids=["tokenizer", "pretokenized"])
+both = cases("name", "query", "document")
+split = cases("as_is", False, True, ids=["tokenizer", "pretokenized"])
 # Words 1 and 3 are in more than a quarter of the eight documents, 0 is in none.
 IMPACTS = np.zeros((8, 5), np.float32)
 IMPACTS[:, 1] = np.arange(1, 9)
@@ -102,8 +103,7 @@ def test_by_hand(readers):
     assert texts_of(found) == ids
     # Punctuation says nothing, though both vocabularies have it.
     levels = ["words", "spelling", "nothing", "words", "nothing"]
-    unknown = [("zebra",), (), (), ("z", "x"), ()]
-    assert readings == list(map(QueryReading, levels, unknown))
+    assert readings == list(map(QueryReading, levels, [("zebra",), (), (), ("z", "x"), ()]))
     for reader in readers["query", False]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
     for reader in readers["document", False]:
@@ -128,7 +128,7 @@ def test_a_stream_has_the_words_of_a_batch_and_may_be_empty(readers, name):
     assert found.matrix().shape == (0, found.size)
 
 
-@pytest.mark.parametrize("role", ["query", "document"])
+@cases("role", "query", "document")
 def test_texts_of_a_set_have_the_words_that_models_learn_from(tokenized_set, role):
     source, store = tokenized_set.retrieval_set.source, tokenized_set.tokens(role)
     texts = source.queries() if role == "query" else source.documents()
@@ -248,8 +248,8 @@ def test_postings_store_each_word_in_one_of_two_ways_and_sum_as_a_matrix_product
     assert Postings.of(sp.csr_array(impacts)).common.tolist() == [0]  # 3 / 8, and 2 / 8
 
 
-@pytest.mark.parametrize("block", [3, 8, 1 << 16])
-@pytest.mark.parametrize("size", [1, 3, 8])
+@cases("block", 3, 8, 1 << 16)
+@cases("size", 1, 3, 8)
 def test_bounds_are_the_next_higher_byte_in_lists_of_blocks(size, block, monkeypatch):
     monkeypatch.setattr(posting_bounds, "BLOCK", block)
     chunks = [sp.csr_array(IMPACTS[begin : begin + size]) for begin in range(0, 8, size)]
@@ -297,7 +297,7 @@ def test_sums_of_some_rows_are_those_of_the_postings(seed):
     assert found.tolist() == postings.of_queries(query)[0, rows].tolist()
 
 
-@pytest.mark.parametrize("longest", [2, 5, 6])
+@cases("longest", 2, 5, 6)
 def test_passages_overlap_by_half_end_with_their_text_and_the_best_one_counts(longest):
     texts = [[1, 2, 3, 4, 5, 6, 7], [], [8], [3, 4, 5, 6, 1], [7, 7]]
     documents, step, expected, begins = words(*texts, size=9), longest // 2, [], []
@@ -346,8 +346,8 @@ def world():
     return random_set(23, 40, seed=1), queries, random.integers(0, 3, (40, 6)).astype("f4") / 2
 
 
-@pytest.mark.parametrize("queries_at_once", [1, 2, 1000])
-@pytest.mark.parametrize("depth", [1, 7, 40, 99])
+@cases("queries_at_once", 1, 2, 1000)
+@cases("depth", 1, 7, 40, 99)
 def test_rankings_are_those_of_a_plain_loop_ties_too(world, depth, queries_at_once, monkeypatch):
     monkeypatch.setattr(scorer, "_SCORES_AT_ONCE", 40 * queries_at_once)
     retrieval_set, queries, impacts = world
@@ -529,13 +529,13 @@ def test_both_are_those_of_plain_loops(documents, queries, bm25, mu):
     found = scores(Bm25(*bm25), documents, queries)
     expected = [bm25_by_loop(*bm25, documents, query) for query in queries]
     assert found == pytest.approx(np.array(expected), rel=1e-4, abs=1e-6)
-    for row, query in zip(scores(QueryLikelihood(mu), documents, queries), queries):
+    for row, query in zip(scores(QueryLikelihood(mu), documents, queries), queries, strict=True):
         expected = np.array(likelihood_by_loop(mu, documents, query))
         # The same up to what no document changes.
         assert row - row[0] == pytest.approx(expected - expected[0], abs=1e-4)
 
 
-@pytest.mark.parametrize("kind", [Bm25, QueryLikelihood])
+@cases("kind", Bm25, QueryLikelihood)
 def test_weights_of_words_count_as_that_many_words(kind):
     ranker = kind()(Collection.of(words(*DOCUMENTS, size=SIZE)))
     once = words([2, 3], [3, 6], size=SIZE).matrix()

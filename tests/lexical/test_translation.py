@@ -86,8 +86,7 @@ def test_words_of_a_dictionary(tmp_path, caplog):
     # Entries that the tokenizer reads alike count once; words without spaces have several tokens.
     alike = "Dog chien 0.4\ndog Chien 0.4\ndog chien 0.1\n"
     assert read(tmp_path, alike).probabilities.tolist() == [0.4]
-    entries = "apple\t苹果\t0.8\nmama\tパパ\t0.5\ndog\tสุนัข\t1\na dog\t犬\t1\n"
-    dictionary = read(tmp_path, entries)
+    dictionary = read(tmp_path, "apple\t苹果\t0.8\nmama\tパパ\t0.5\ndog\tสุนัข\t1\na dog\t犬\t1\n")
     pairs = list(zip(dictionary.query_words, dictionary.document_words))
     assert pairs[:2] == [("apple", "苹果"), ("mama", "パパ")]
     assert [thai for word, thai in pairs if word == "dog"] == ["สุนัข"]
@@ -214,7 +213,7 @@ def learned(queries, documents, rounds, weights=None):
     return rows_of_1(found).toarray()
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 5, 30])
+@cases("rounds", 1, 2, 5, 30)
 def test_nltk_finds_the_same(rounds):
     null = 9  # NLTK lets a word of the query stand for nothing: here, a word of every document
     texts = zip(*([[str(word) for word in text] for text in texts] for texts in TRIPLE))
@@ -323,9 +322,9 @@ def near_diagonal(query, document, tension):
     return lambda word, t: math.exp(-tension * abs(place(query, word) - place(document, t)))
 
 
-@pytest.mark.parametrize("queries", [[0, 1, 2, 3], [0, 2, 3], [2]])
-@pytest.mark.parametrize("profile", [FLAT, PositionProfile(3.0, 2.0)], ids=["flat", "falling"])
-@pytest.mark.parametrize(("weight", "tension"), [(0.0, 0.0), (0.03, 0.0), (0.5, 0.0), (0.5, 1.0)])
+@cases("queries", [0, 1, 2, 3], [0, 2, 3], [2])
+@cases("profile", FLAT, PositionProfile(3.0, 2.0), ids=["flat", "falling"])
+@cases("weight, tension", (0.0, 0.0), (0.03, 0.0), (0.5, 0.0), (0.5, 1.0))
 def test_tables_are_those_of_em_over_the_pairs(
     pairs, weight, tension, profile, queries, monkeypatch
 ):
@@ -369,8 +368,7 @@ def test_pairs_are_those_of_training_queries_and_their_table_is_learned_once(pai
     assert list(zip(*pairs.lower)) == LOWER
     assert pairs.training.tolist() == [0, 1, 2, 3]
     ((table, _),) = pairs.tables(FLAT, 0.1, [pairs.training])
-    expected = pruned(table).toarray()
-    np.testing.assert_array_equal(pairs.whole_table(FLAT, 0.1).toarray(), expected)
+    np.testing.assert_array_equal(pairs.whole_table(FLAT, 0.1).toarray(), pruned(table).toarray())
     assert pairs.whole_table(FLAT, 0.1) is pairs.whole_table(FLAT, 0.1)  # learned once
 
 
@@ -391,7 +389,7 @@ def set_of_pairs(number):
     )
 
 
-@pytest.mark.parametrize("is_parallel", [True, False])
+@cases("is_parallel", True, False)
 def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     """Hazard: words of a page stand anywhere, and would be read as if its order were a query's."""
     generator, number, half = np.random.default_rng(1), 150, 40
@@ -420,8 +418,7 @@ def test_a_passage_is_not_parallel_where_its_document_is_not():
         document[begin : begin + 8] = answer
     own = {"retrieval_set": set_of_pairs(number), "known": half}
     pairs = TrainingPairs(texts_of(queries, documents, 2 * half, **own))
-    passages = words(*answers, size=2 * half)
-    assert not pairs.of_passages(passages).are_parallel
+    assert not pairs.of_passages(words(*answers, size=2 * half)).are_parallel
     assert TrainingPairs(texts_of(queries, answers, 2 * half, **own)).are_parallel
 
 
@@ -457,7 +454,7 @@ def test_lookalikes_are_the_four_nearest_words_above_a_cosine_of_0_4():
     np.testing.assert_array_equal(lookalikes(similar).toarray(), expected)
 
 
-@pytest.mark.parametrize("words", [[], ["alone"], ["x", "xx"], ["", "", ""], ["1998", "1999", "x"]])
+@cases("words", [], ["alone"], ["x", "xx"], ["", "", ""], ["1998", "1999", "x"])
 def test_numbers_and_single_characters_are_like_no_other_word(words):
     found = similar_words(words)
     assert found.shape == (len(words), len(words))

@@ -18,7 +18,6 @@ from tf_smoothclir.ops.top_k import in_chunks, top_k
 from tf_smoothclir.utils import devices
 
 GPUS = tf.config.list_physical_devices("GPU")
-BOTH = [row_sums.sums_at_by_segments, row_sums.sums_at_by_matrix]
 # Positions and ascending rows of pairs, number of rows, size of the result.
 PAIRS = {
     "rows are skipped, others come twice": ([3, 0, 3, 1, 1, 1], [0, 0, 2, 2, 4, 4], 5, 6),
@@ -44,7 +43,7 @@ def expected_sums(positions, values, rows, size):
     return result
 
 
-@cases("kernel", *BOTH)
+@cases("kernel", row_sums.sums_at_by_segments, row_sums.sums_at_by_matrix)
 @cases("case", *PAIRS)
 @cases("dim", 1, 3)
 @cases("index_type", tf.int32, tf.int64, ids=["int32", "int64"])
@@ -109,8 +108,7 @@ def test_gradients_are_made_by_the_kernel_of_the_stack():
             taken = row_sums.take(rows, positions, training=True)
         return tape.gradient(sums, rows), tape.gradient(taken, rows)
 
-    graph = gradients.get_concrete_function().graph
-    nodes = [node.op for node in nodes_of_functions(graph)]
+    nodes = [node.op for node in nodes_of_functions(gradients.get_concrete_function().graph)]
     # Of a sum forward and back, and of what was taken.
     expected = {"SparseMatrixMatMul": 3, "SparseTensorToCSRSparseMatrix": 2}
     if not row_sums.uses_products():

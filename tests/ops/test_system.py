@@ -13,7 +13,6 @@ from tests.cases import cases
 from tf_smoothclir.extras import distributed as distributed  # registers multi_worker
 from tf_smoothclir.ops import intraop_threads as module
 from tf_smoothclir.ops.huge_pages import use_huge_pages
-from tf_smoothclir.ops.intraop_threads import choose_intraop_threads, intraop_threads
 from tf_smoothclir.settings import presets, run
 
 NAME = "TF_NUM_INTRAOP_THREADS"
@@ -34,7 +33,7 @@ def test_threads_on_two_cores(changes, on_keras_2, on_keras_3, monkeypatch):
     settings = presets.changed(run.RunSettings(), changes)
     for stack, on_two in ((False, on_keras_2), (True, on_keras_3)):
         monkeypatch.setattr(module, "ON_KERAS_3", stack)
-        found = {cores: intraop_threads(settings, cores) for cores in (1, 2, 3, 8)}
+        found = {cores: module.intraop_threads(settings, cores) for cores in (1, 2, 3, 8)}
         assert found == {1: 1, 2: on_two, 3: 3, 8: 8}
 
 
@@ -51,7 +50,7 @@ def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monke
         monkeypatch.delenv(NAME)
     monkeypatch.setattr(module, "ON_KERAS_3", on_keras_3)
     monkeypatch.setattr(module, "_cores", lambda: 2)
-    choose_intraop_threads(presets.changed(run.RunSettings(), changes))
+    module.choose_intraop_threads(presets.changed(run.RunSettings(), changes))
     assert os.environ.get(NAME) == expected
 
 
@@ -68,7 +67,7 @@ def test_values_stay_and_small_tables_and_other_systems_are_left_alone(monkeypat
     asked = use_huge_pages([small, large, tf.Variable(3.0), tf.Variable(7, dtype=tf.int64)])
     # The ends of a table do not fill a page of 2 MB.
     assert asked in (0, 12 * MEGABYTE, 14 * MEGABYTE, 16 * MEGABYTE)
-    for variable, old in zip((small, large), before):
+    for variable, old in zip((small, large), before, strict=True):
         np.testing.assert_array_equal(variable, old)
     large.scatter_sub(tf.IndexedSlices(tf.ones([1, 64]), [5]))
     np.testing.assert_allclose(large[5], before[1][5] - 1, rtol=1e-6)

@@ -17,8 +17,7 @@ from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
 ROWS, DIM = 6, 3
 RATE = 0.1
 _SLOTS = "_momentums", "_velocities", "_accumulators", "_mean_squares"
-KINDS = [*OPTIMIZERS.values(), SparseAdagrad]
-every_kind = cases("kind", *KINDS)
+every_kind = cases("kind", *OPTIMIZERS.values(), SparseAdagrad)
 OPTIONS = {
     LazyAdam: {"beta_1": 0.8, "beta_2": 0.99, "global_clipnorm": 2.0, "unique_rows": True},
     SparseRMSprop: {"rho": 0.8, "unique_rows": True, "scaled_gradients": True},
@@ -96,7 +95,7 @@ def test_config_round_trip_continues_as_the_original(kind):
     assert type(restored) is kind
     assert restored.get_config() == optimizer.get_config()
     gradients = [slices([1, 4], g[[1, 4]]) for g in random_gradients(steps=2)]
-    for found, expected in zip(run(restored, gradients), run(optimizer, gradients)):
+    for found, expected in zip(run(restored, gradients), run(optimizer, gradients), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
@@ -202,7 +201,7 @@ def test_global_clipnorm_with_sparse_gradients_by_hand(limit):
     optimizer = LazyAdam(RATE, global_clipnorm=limit)
     optimizer.build(variables)
     optimizer.apply_gradients(zip(map(slices, rows, values), variables))
-    for moment, named, value in zip(optimizer._momentums, rows, values):
+    for moment, named, value in zip(optimizer._momentums, rows, values, strict=True):
         np.testing.assert_allclose(moment.numpy()[named], 0.1 * scale * value, rtol=1e-5)
 
 

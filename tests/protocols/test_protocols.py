@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.protocols import scorer, text_search
 from tf_smoothclir.utils.errors import InputError
@@ -59,7 +60,7 @@ def test_other_scores_order_documents_and_break_ties_by_the_set():
     np.testing.assert_array_equal(again.document_rows, found.document_rows)
 
 
-@pytest.mark.parametrize("depth", [3, 8, 20])
+@cases("depth", 3, 8, 20)
 def test_two_stages_order_what_the_reranker_has_seen_and_keep_the_rest(depth):
     two_stages = scorer.TwoStageRetriever(FIRST_STAGE, Reranker(), WORLD, ranks=8, weight=0.5)
     queries = np.arange(20)

@@ -135,7 +135,7 @@ def test_an_export_and_its_search_model_rank_as_the_run(ranking_exports, ranking
     model, manifest = load_part(path, "search")
     found = model.signatures["serving_default"](text=tf.constant(queries))
     found = {name: value.numpy() for name, value in found.items()}
-    for row, hits, of_hits in zip(scores, found["ids"], found["scores"]):
+    for row, hits, of_hits in zip(scores, found["ids"], found["scores"], strict=True):
         hits = [id_.decode() for id_ in hits if id_]
         ours = np.array([row[ids.index(id_)] for id_ in hits], np.float32)
         np.testing.assert_allclose(of_hits[: len(hits)], ours, rtol=1e-5, atol=1e-5)
@@ -232,8 +232,7 @@ def test_raw_strings_give_the_vectors_of_evaluation(run, exported, role):
     encoded = SetEncoder(tasks.load_model(run), tokenized_by(run))()
     expected = encoded.queries if role == "query" else encoded.documents
     model, _ = load_part(exported, role)
-    texts = texts_of(run, role)
-    found = encode(model.signatures["serving_default"], texts)
+    found = encode(model.signatures["serving_default"], texts_of(run, role))
     np.testing.assert_allclose(found, expected, atol=1e-6)
     # Words that no text had have vectors from their spelling.
     unseen, other = encode(model.signatures["serving_default"], ["xword1", "zzz"])

@@ -22,7 +22,6 @@ from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export, export_directory, exported_models, request_bounds
-from tf_smoothclir.publishing.export_directory import part_dir
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import MAX_ANSWER, MAX_TOKENS
 from tf_smoothclir.search import opening, second_stage
@@ -149,8 +148,7 @@ def test_the_graph_bounds_what_a_request_makes_it_compute(loaded, signature, giv
 
 def test_pieces_of_a_request_give_what_the_whole_would(towers, tmp_path, monkeypatch):
     monkeypatch.setattr(request_bounds, "_BYTES_AT_ONCE", 20)
-    small = published.small_tower(tmp_path, "query")
-    small.save(str(tmp_path / "saved"))
+    published.small_tower(tmp_path, "query").save(str(tmp_path / "saved"))
     model = tf.saved_model.load(str(tmp_path / "saved"))
     for texts in (TEXTS, TEXTS[:1], []):
         for name, whole in towers["query"].signatures.items():
@@ -214,8 +212,7 @@ def test_no_function_reads_single_rows_of_tables(options, tmp_path):
     write_vocabulary(tmp_path / "query.txt", [PADDING, UNKNOWN, *published.WORDS["query"]])
     encoder = TextEncoder(tmp_path / "query.txt", 10)
     if tower.ngram_buckets:
-        settings = TextSettings(ngram_buckets=40)
-        encoder = SubwordTextEncoder(tmp_path / "query.txt", 10, settings)
+        encoder = SubwordTextEncoder(tmp_path / "query.txt", 10, TextSettings(ngram_buckets=40))
     exported = ExportedTower(tower, encoder, epsilon=published.EPSILON, name="query_tower")
     exported.save(str(tmp_path / "saved"))
     model = tf.saved_model.load(str(tmp_path / "saved"))
@@ -295,7 +292,7 @@ def test_searches_rank_as_the_run_does(run, search):
     first = load_models(run).retrievers(tokenized)["lexical"]
     before = Ranking.joined(first.rank(queries, depth))
     assert (before.document_rows != ranking.document_rows).any()
-    for hits, rows, scores in zip(found, ranking.document_rows, ranking.scores):
+    for hits, rows, scores in zip(found, ranking.document_rows, ranking.scores, strict=True):
         ids = [tokenized.retrieval_set.document_ids[row] for row in rows[: len(hits)]]
         assert [hit.id for hit in hits] == ids
         np.testing.assert_allclose([hit.score for hit in hits], scores[: len(hits)], rtol=1e-4)
@@ -308,7 +305,7 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
     assert search.search(["???", ""], 5) == [[], []]
     assert search.collection.retrievers == (RERANKED, "lexical")
     (hits,) = search.search(["word1 word4"], 3)
-    for hit, explanation in zip(hits, search.explain("word1 word4", hits)):
+    for hit, explanation in zip(hits, search.explain("word1 word4", hits), strict=True):
         assert explanation.score == hit.score
         assert {pair.query_word for pair in explanation.pairs} <= {"word1", "word4"}
         assert all(pair.document_word in hit.text for pair in explanation.pairs)
@@ -335,8 +332,7 @@ def test_a_re_ranker_that_is_not_there_is_missed(reranked_dir, search, monkeypat
 def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):
     models = load_models(run)
     text = dataclasses.replace(models.settings.text, max_query_tokens=2, max_document_tokens=3)
-    settings = dataclasses.replace(models.settings, text=text)
-    short = RunModels(settings, models)
+    short = RunModels(dataclasses.replace(models.settings, text=text), models)
     monkeypatch.setattr(export, "load_models", lambda _: short)
     stage = export.models_of_run(run)["reranked"]
     assert [stage.encoders[role].max_tokens for role in ("query", "document")] == [2, 3]
@@ -398,7 +394,7 @@ def parsed(line):
 @cases("name, role", *REQUESTS)
 def test_c_program_gives_what_python_gives(c_loader, ranking_exports, tmp_path, name, role):
     texts = DOCUMENTS_IN_C if role == "document" else QUERIES_IN_C
-    directory = part_dir(ranking_exports[name], role) / "1"
+    directory = export_directory.part_dir(ranking_exports[name], role) / "1"
     done, names = run_in_c(c_loader, directory, tmp_path / "rows", texts)
     assert done.returncode == 0, done.stderr
     found = dict(zip(names, map(parsed, done.stdout.splitlines())))

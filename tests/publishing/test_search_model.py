@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import tensorflow as tf
 
 from tests import published
+from tests.cases import cases
 from tests.published import CUT_POINTS, DIM
 from tf_smoothclir.data import hashing
 from tf_smoothclir.data.sources.source import Text
@@ -64,23 +65,6 @@ def ids_of(documents):
 
 
 @pytest.fixture(scope="module")
-def model():
-    """Two fields, and a table that is about as dense as learned ones."""
-    generator = np.random.default_rng(3)
-    shape = (2 + len(DOCUMENT_WORDS), 4 + len(QUERY_WORDS) + len(DOCUMENT_WORDS))
-    table = sp.random_array(shape, density=0.05, rng=generator).tocsr().astype(np.float32)
-    table = sp.csr_array(table.multiply(np.arange(shape[1]) < 2 + len(QUERY_WORDS)))
-    return LexicalModel(
-        table=table,
-        lookalikes=sp.csr_array(table > 0.9).astype(np.float32),
-        background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
-        fields=(PositionProfile(20.0, 8.0), FLAT),
-        weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),
-        evidence=np.ones(shape[0], np.float32),
-    )
-
-
-@pytest.fixture(scope="module")
 def vocabulary_dir(tmp_path_factory):
     return tmp_path_factory.mktemp("vocabulary")
 
@@ -93,8 +77,20 @@ def towers(vocabulary_dir):
 
 
 @pytest.fixture(scope="module")
-def parts(model, vocabulary_dir, towers):
-    """`parts(kind)` is a lexical model of `KINDS`."""
+def parts(vocabulary_dir, towers):
+    """`parts(kind)` is a lexical model of `KINDS`: two fields, a table as dense as learned ones."""
+    generator = np.random.default_rng(3)
+    shape = (2 + len(DOCUMENT_WORDS), 4 + len(QUERY_WORDS) + len(DOCUMENT_WORDS))
+    table = sp.random_array(shape, density=0.05, rng=generator).tocsr().astype(np.float32)
+    table = sp.csr_array(table.multiply(np.arange(shape[1]) < 2 + len(QUERY_WORDS)))
+    model = LexicalModel(
+        table=table,
+        lookalikes=sp.csr_array(table > 0.9).astype(np.float32),
+        background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
+        fields=(PositionProfile(20.0, 8.0), FLAT),
+        weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),
+        evidence=np.ones(shape[0], np.float32),
+    )
 
     def make(kind):
         values = {"feedback": 0.0, "length_power": 0.0, "fusion": None, **KINDS[kind]}
@@ -112,10 +108,8 @@ def vectors_of(towers, role, texts):
 def test_documents_are_read_with_their_languages(parts):
     lexical = parts("lexical")
     documents = [Text(id_, "", "w1 w2", language) for id_, language in zip("abc", ("he", "", "ja"))]
-    source = SimpleNamespace(documents=lambda: documents)
-    read = Collection.read(source, {}, lexical)
-    found = dict(zip(read.ids, read.words.languages.tolist()))
-    assert found == {"a": "he", "b": "", "c": "ja"}
+    read = Collection.read(SimpleNamespace(documents=lambda: documents), {}, lexical)
+    assert dict(zip(read.ids, read.words.languages.tolist())) == {"a": "he", "b": "", "c": "ja"}
     assert lexical.document_words(documents).languages.tolist() == ["he", "", "ja"]
 
 
@@ -199,7 +193,7 @@ def check_search(found, expected):
     return np.mean(equal)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", *KINDS)
 def test_the_scores_of_a_search_are_those_of_the_house(built, parts, towers, kind):
     expected = house_scores(parts(kind), towers)
     equal = check_search(built(kind).serve(tf.constant(QUERIES, tf.string)), expected)
@@ -261,7 +255,7 @@ SMALL_STEPS = {
 }
 
 
-@pytest.mark.parametrize(("bounds", "common"), [(FEW_SCORES, 0.0), (SMALL_STEPS, 1.0)])
+@cases("bounds, common", (FEW_SCORES, 0.0), (SMALL_STEPS, 1.0))
 def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch, bounds, common):
     expected = house_scores(parts("lexical with feedback"), towers)
     monkeypatch.setattr(postings, "COMMON", common)
@@ -271,7 +265,7 @@ def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch
     check_search(model.serve(tf.constant(QUERIES, tf.string)), expected)
 
 
-@pytest.mark.parametrize("kind", ["lexical", "hybrid", "dense"])
+@cases("kind", "lexical", "hybrid", "dense")
 def test_grades_count_the_known_words_of_a_query(build, parts, kind):
     known = parts("lexical").query_reader.words(readable(QUERIES)).matrix().sum(axis=1)
     assert known.max() > 2 * np.median(known) > 2
@@ -299,7 +293,7 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
     places = hashing.hash_ids(ids)
     for batch in (["q1"], ["q1", "q2 q3", "q3"] * 30):
         found = model.serve(tf.constant(batch))
-        for row_ids, row_scores in zip(found["ids"].numpy(), found["scores"].numpy()):
+        for row_ids, row_scores in zip(found["ids"].numpy(), found["scores"].numpy(), strict=True):
             rows = np.array([int(id_[1:]) for id_ in row_ids])
             for vector in range(len(different)):
                 same = positions[rows] == vector

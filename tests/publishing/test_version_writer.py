@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests import disk_faults, nth_call
+from tests import disk_faults
 from tests.cases import cases
 from tests.published import FACTS, WORDS, NoVerifier, publish_small, small_tower
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -104,7 +104,7 @@ def publish_fakes(path, seed=0, *, search=False):
 def inject(step, call, fault, set_attribute):
     """Makes one call of a step of publishing run `fault` first."""
     owner, name = STEPS[step]
-    set_attribute(owner, name, nth_call.at_call(call, getattr(owner, name), fault))
+    set_attribute(owner, name, disk_faults.at_call(call, getattr(owner, name), fault))
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import tensorflow as tf
 from tests.cases import cases
 from tests.oracles import maths
 from tests.published import EPSILON
-from tests.storage.changed import rewrite
 from tests.training import test_run_directory, tiny_set
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
@@ -24,6 +23,8 @@ from tf_smoothclir.protocols.text_search import Explanation, QueryReading, WordS
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search import opening, query_reading, text_search
 from tf_smoothclir.search.explanation import SavedTower, explain
+from tf_smoothclir.storage import folder
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
@@ -199,8 +200,10 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
     builder.build_index(export / "index", collection, *builder.export_halves(export))
     for part in ("query_tower", "document_tower"):
-        shutil.copytree(export / part / "1", export / part / "2")
-        rewrite(export / part / "2", version=2, pair_id="f" * 64)
+        path = shutil.copytree(export / part / "1", export / part / "2")
+        kind = read_json(path / folder.MANIFEST)["kind"]
+        facts = {**folder.Folder.read(path, kind).facts, "version": 2, "pair_id": "f" * 64}
+        folder.write_manifest(path, kind, facts)
     before = test_run_directory.snapshot(export)
     with pytest.raises(InputError, match=r"different training run.* index of .*own\.tsv again"):
         opening.open_search(export, "", the_same)
@@ -233,7 +236,7 @@ def test_command_answers_in_json_as_a_search_does(commands, export_dir, index_di
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["query"] for answer in answers] == queries
     assert [answer["evidence"] for answer in answers] == ["words", "nothing", "nothing", "words"]
-    for answer, results in zip(answers, search.search(queries, 5)):
+    for answer, results in zip(answers, search.search(queries, 5), strict=True):
         expected = [dataclasses.asdict(result) for result in results]
         scores = [result.pop("score") for result in answer["results"]]
         assert scores == pytest.approx([result.pop("score") for result in expected], abs=1e-6)

@@ -130,8 +130,7 @@ def test_which_words_carry_whatever_else_adds_to_the_score(words, expected):
     ("ab", ["b"], "ab"),
 )
 def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces(text, words, expected):
-    bold = expected.replace("<", "\033[1m").replace(">", "\033[0m")
-    assert highlighted(text, words) == bold
+    assert highlighted(text, words) == expected.replace("<", "\033[1m").replace(">", "\033[0m")
 
 
 def test_what_a_word_met_and_what_else_adds_to_the_score():

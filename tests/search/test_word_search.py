@@ -79,7 +79,7 @@ def ranked_by_evaluation(run, retriever, **changes):
 
 def check_ranks(search, texts, ids, scores):
     found = search.search(texts, DOCUMENTS)
-    for hits, expected, own in zip(found, ids, scores):
+    for hits, expected, own in zip(found, ids, scores, strict=True):
         # Documents that share nothing with the query are no hits.
         expected = [id_ for id_, score in zip(expected, own) if score]
         own = own[own != 0]
@@ -149,7 +149,7 @@ def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, sh
     kept = {search.ranker.index.documents[place].id for place in np.flatnonzero(mask)}
     whole = search.search(queries, DOCUMENTS)
     monkeypatch.setattr(search.ranker.index, "mask", lambda filter: mask)
-    for all_, hits in zip(whole, search.search(queries, 5, "of the mask")):
+    for all_, hits in zip(whole, search.search(queries, 5, "of the mask"), strict=True):
         expected = [hit for hit in all_ if hit.id in kept][:5]
         assert [hit.id for hit in hits] == [hit.id for hit in expected]
         scores = [hit.score for hit in expected]
@@ -201,7 +201,7 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
     vocabulary = {*read_vocabulary(ranking_runs[name].vocabulary / "query.txt")}
     vocabulary |= {*read_vocabulary(ranking_runs[name].vocabulary / "document.txt")}
     grades = set()
-    for text, hits in zip(texts, opened(name).search(texts, 8)):
+    for text, hits in zip(texts, opened(name).search(texts, 8), strict=True):
         found = [hit.grade for hit in hits]
         own = cut_points.scores, cut_points.shares
         known = 1 if name == "dense" else sum(word in vocabulary for word in tokens_of(text))
@@ -215,9 +215,9 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
 @cases("name", "lexical", "hybrid")
 def test_explanations_add_up_to_the_scores(opened, name, role):
     search = opened(name)
-    for query, hits in zip(QUERIES, search.search(QUERIES, 6)):
+    for query, hits in zip(QUERIES, search.search(QUERIES, 6), strict=True):
         explanations = search.explain(query, hits, role)
-        for hit, explanation in zip(hits, explanations):
+        for hit, explanation in zip(hits, explanations, strict=True):
             assert explanation.score == pytest.approx(hit.score, rel=1e-5, abs=1e-5)
             words = math.fsum(word.share for word in explanation.words)
             assert words + explanation.remainder == pytest.approx(explanation.of_words, abs=1e-3)
@@ -268,7 +268,7 @@ def test_what_towers_and_feedback_add_is_told_apart(hybrid):
     both, vectors = (hybrid(f).explain("word1 word4", hits) for f in (fused(0.3, 7.0), fused(0.3)))
     assert hits[0].constant == pytest.approx(both[0].feedback)
     assert hits[0].shown_score == pytest.approx(both[0].without(hits[0].constant).score)
-    for explanation, without in zip(both, vectors):
+    for explanation, without in zip(both, vectors, strict=True):
         assert 0 < explanation.feedback <= 7 + 1e-4
         assert without.feedback == 0
         assert without.towers == explanation.towers != 0

@@ -1,7 +1,5 @@
 """A headless Chromium driven over its DevTools pipe, with the standard library alone."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

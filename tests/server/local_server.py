@@ -1,9 +1,8 @@
-"""The local server in a thread, and requests to it."""
-
-from __future__ import annotations
+"""The local server in a thread, one that answers what a test says, and requests to them."""
 
 import contextlib
 import http.client
+import http.server
 import json
 import socket
 import subprocess
@@ -38,6 +37,33 @@ def local_server(export_dir, **options):
         server.should_exit = True
         thread.join(20)
         assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def answering(answer):
+    """A server that answers each POST with `status, content = answer(path, headers, body)`."""
+
+    class Answering(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, content = answer(self.path, self.headers, body)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            """Logs nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ import re
 import threading
 import time
 from concurrent import futures
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -86,8 +85,7 @@ def test_bodies_above_the_limit_are_refused_chunked_or_not(server):
     chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
     chunk = b"100000\r\n" + b" " * (1 << 20) + b"\r\n"
     assert raw(server, chunked + chunk * 17 + b"0\r\n\r\n")[0] == 413
-    small = b'16\r\n{"instances": ["red"]}\r\n0\r\n\r\n'
-    assert raw(server, chunked + small)[0] == 200
+    assert raw(server, chunked + b'16\r\n{"instances": ["red"]}\r\n0\r\n\r\n')[0] == 200
 
 
 def test_a_body_that_trickles_in_is_cut_off(server, monkeypatch):
@@ -103,7 +101,7 @@ def test_a_body_that_trickles_in_is_cut_off(server, monkeypatch):
 
 def test_connections_beyond_the_limit_are_refused_and_the_next_are_answered(server):
     assert http_server.http_server(None).config.timeout_keep_alive == 5  # seconds, if idle
-    with ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         for _ in range(http_server.MAX_CONNECTIONS):
             stack.enter_context(connected(server))
         assert raw(server, get("here"))[0] == 503
@@ -168,7 +166,7 @@ def test_an_answer_that_would_be_large_is_not_computed_nor_many_values_parsed(se
 def test_bodies_together_take_limited_memory_and_small_ones_are_read(server, monkeypatch):
     monkeypatch.setattr(application, "MAX_BODIES_BYTES", 300_000)
     large = HEAD + b"Content-Length: 200000\r\n\r\n" + b" " * 199_999
-    with ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         held = [stack.enter_context(connected(server)) for _ in range(2)]
         for one in held:
             one.sendall(large)
@@ -198,7 +196,7 @@ def test_slow_headers_and_unread_answers_end_a_connection(server, monkeypatch):
     body = json.dumps({"inputs": ["x" * 900_000] * 12, "signature_name": "evidence"})
     request = HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body.encode())
     monkeypatch.setattr(http_server, "MAX_UNREAD_BYTES", 300_000)
-    with ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         held = [stack.enter_context(connected(server)) for _ in range(3)]
         for one in held:
             one.sendall(request)

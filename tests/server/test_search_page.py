@@ -71,8 +71,7 @@ class Words(Documents):
 
 @pytest.fixture(scope="module")
 def address(export):
-    others = {"dense": Words(), "hybrid": Documents()}
-    page = SearchPage(Documents(), EXAMPLES, others.get)
+    page = SearchPage(Documents(), EXAMPLES, {"dense": Words(), "hybrid": Documents()}.get)
     with local_server(export, page=page) as address:
         yield address
 
@@ -98,8 +97,7 @@ def test_a_filter_is_asked_and_columns_are_shown(address):
 
 
 def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
-    answer = SearchPage(Words()).search({"q": "red apple"})
-    (result,) = answer["results"]
+    (result,) = SearchPage(Words()).search({"q": "red apple"})["results"]
     assert result["grade"] is None
     # A tenth of what words add is 0.2: "une" has less. Punctuation is never marked.
     parts = [("Une pomme ", None, None), ("Rouge", 2.0, "rouge"), (".", None, None)]
@@ -162,8 +160,7 @@ def test_text_is_cut_at_whole_words(text, words, marked):
     parts = text_parts(text, shares)
     assert all(share == shares.get(word) for _, share, word in parts)
     assert all(word is None or tokens_of(part)[0] in word for part, _, word in parts)
-    found = "".join(part if share is None else f"[{part}]" for part, share, _ in parts)
-    assert found == marked
+    assert "".join(part if share is None else f"[{part}]" for part, share, _ in parts) == marked
 
 
 def test_long_texts_are_cut_around_the_words():

@@ -115,8 +115,7 @@ def test_containers_get_these_files_and_their_probes_ask_the_right_port():
     check_arguments(container["args"], "/config/models.config")
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"grpc": 8500, "rest": 8501}
-    targets = {port["targetPort"] for port in documents["Service"]["spec"]["ports"]}
-    assert targets == set(ports)
+    assert {port["targetPort"] for port in documents["Service"]["spec"]["ports"]} == set(ports)
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         get = container[probe]["httpGet"]
         assert get["path"] == METRICS  # a model that only some exports have would not do

@@ -95,8 +95,7 @@ def test_a_rule_of_flags_is_about_what_is_given(example):
 
 @cases("preset", *PRESETS)
 def test_no_rule_fires_for_a_preset(preset):
-    settings = preset_settings(preset)
-    dense = changed(settings, {"retriever": "dense"}, tune=("dim",))
+    dense = changed(preset_settings(preset), {"retriever": "dense"}, tune=("dim",))
     changed(dense, {"ngram_buckets": 0}, num_shards=8)
 
 

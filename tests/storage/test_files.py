@@ -1,6 +1,4 @@
-"""Files and directories appear whole or not at all."""
-
-from __future__ import annotations
+"""Files and directories appear whole or not at all; parts of files."""
 
 import errno
 import math
@@ -11,10 +9,12 @@ import sys
 import zipfile
 from unittest import mock
 
+import numpy as np
 import pytest
 
-from tests.nth_call import at_call
-from tf_smoothclir.storage import files
+from tests.cases import cases
+from tests.disk_faults import at_call
+from tf_smoothclir.storage import files, random_access
 from tf_smoothclir.storage.files import (
     flush_to_disk,
     is_unfinished,
@@ -24,6 +24,7 @@ from tf_smoothclir.storage.files import (
     write_json,
     write_text,
 )
+from tf_smoothclir.storage.random_access import RandomAccess, StoredMatrix
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.standard_error import standard_error_in
 
@@ -36,7 +37,7 @@ def everything(directory):
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
-@pytest.mark.parametrize("mask", [0o022, 0o077])
+@cases("mask", 0o022, 0o077)
 def test_new_directory_appears_at_the_end(tmp_path, mask):
     target, before = tmp_path / "a" / "b", os.umask(mask)
     with new_directory(target) as temporary:
@@ -49,7 +50,7 @@ def test_new_directory_appears_at_the_end(tmp_path, mask):
     assert stat.S_IMODE(target.stat().st_mode) == 0o777 & ~mask
 
 
-@pytest.mark.parametrize(("in_the_way", "error"), [(False, Crash), (True, OSError)])
+@cases("in_the_way, error", (False, Crash), (True, OSError))
 def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path, in_the_way, error):
     def write_and_fail():
         with new_directory(tmp_path / "new") as temporary:
@@ -63,7 +64,7 @@ def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path, in_the_way, e
     assert everything(tmp_path) == ["new"] * in_the_way
 
 
-@pytest.mark.parametrize("content", [[], ["theirs"]])
+@cases("content", [], ["theirs"])
 def test_a_directory_created_in_the_meantime_stays(tmp_path, content):
     target = tmp_path / "new"
     with new_directory(target) as temporary:
@@ -97,7 +98,7 @@ def test_a_directory_is_replaced_only_after_the_new_one_is_on_disk(tmp_path, mon
     assert everything(tmp_path) == ["new", "new/file"]
 
 
-@pytest.mark.parametrize("system", [True, False], ids=["in one step", "by renaming"])
+@cases("system", True, False, ids=["in one step", "by renaming"])
 def test_two_directories_are_exchanged(tmp_path, monkeypatch, system):
     if not system:
         monkeypatch.setattr("ctypes.CDLL", lambda *arguments, **keywords: None)
@@ -274,7 +275,7 @@ def test_a_record_that_cannot_be_read_is_said_in_words(tmp_path):
             files.read_record(tmp_path / name, dict, "Mend it")
 
 
-@pytest.mark.parametrize("shape", ["(" * 999 + ")" * 999, "(9,)", "(1,", "()"])
+@cases("shape", "(" * 999 + ")" * 999, "(9,)", "(1,", "()")
 def test_arrays_that_cannot_be_read_are_said_in_words(tmp_path, shape):
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
@@ -324,3 +325,55 @@ def test_all_standard_error_is_appended_to_a_file_and_then_restored(tmp_path, ca
     os.write(2, b"back")
     assert path.read_text() == "before\nas C writes\nchild"
     assert capfd.readouterr().err == "back"
+
+
+@pytest.fixture(name="file")
+def _file(tmp_path):
+    np.arange(100, dtype="<i4").tofile(tmp_path / "values")
+    return RandomAccess(tmp_path / "values", "<i4")
+
+
+@cases(
+    "parts",
+    [],
+    [(7, 0)],
+    [(0, 100)],
+    [(90, 10), (0, 3), (3, 0), (3, 4), (7, 1), (2, 5)],
+    ids=["none", "empty", "all", "some, which overlap and follow each other"],
+)
+@cases("most", 3, 1 << 20)
+def test_values_of_parts_come_in_their_order(file, parts, most, monkeypatch):
+    read = os.pread  # which may read less than it is asked for
+    monkeypatch.setattr(
+        random_access.os, "pread", lambda file, size, at: read(file, min(size, most), at)
+    )
+    begins, lengths = np.array(parts, np.int64).reshape(-1, 2).T
+    expected = [place for begin, length in parts for place in range(begin, begin + length)]
+    assert file.parts(begins, lengths).tolist() == expected
+    for begin, length in parts:
+        found = np.frombuffer(file.part(begin, length), "<i4")
+        assert found.tolist() == list(range(begin, begin + length))
+    assert len(file) == 100
+
+
+def test_a_file_that_was_cut_is_an_error_that_names_it(file):
+    os.truncate(file.path, 4 * 99)
+    assert file.parts(np.array([98]), np.array([1])).tolist() == [98]
+    with pytest.raises(InputError, match=r"values: it ends too early\. Build the index again"):
+        file.parts(np.array([98]), np.array([2]))
+
+
+def test_the_file_is_closed_with_its_reader(file):
+    reader = RandomAccess(file.path, "<i4")
+    number = reader._file
+    os.fstat(number)
+    del reader
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
+
+
+def test_rows_of_a_stored_matrix_are_those_of_the_matrix(file):
+    expected, stored = np.arange(100).reshape(20, 5), StoredMatrix(file.path, "<i4", 5)
+    assert (len(stored), stored.shape) == (20, (20, 5))
+    for rows in (slice(18, 30), slice(0, 0), np.array([7, 8, 3, 3]), np.zeros(0, np.int64)):
+        assert stored[rows].tolist() == expected[rows].tolist()

@@ -1,7 +1,5 @@
 """Folders with a manifest: written whole, any change is found and said in words."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

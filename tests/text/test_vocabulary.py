@@ -90,8 +90,7 @@ def test_words_are_counted_and_have_the_ids_of_the_encoder(tmp_path, max_size, m
 
 def test_more_distinct_tokens_than_the_first_buffer_holds():
     batches = [[str(token) for token in range(begin, begin + 50_000)] for begin in (0, 40_000)]
-    counter = count(*batches, ["7"])
-    found = counter.vocabulary(max_size=10_003, min_count=2, role="document")
+    found = count(*batches, ["7"]).vocabulary(max_size=10_003, min_count=2, role="document")
     assert set(found[2:]) == {"7", *map(str, range(40_000, 50_000))}
 
 

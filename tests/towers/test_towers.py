@@ -374,7 +374,7 @@ def test_gradients_are_those_of_finite_differences(kind, seed):
     with tf.GradientTape() as tape:
         value = loss()
     gradients = tape.gradient(value, tower.trainable_weights)
-    for weight, gradient in zip(tower.trainable_weights, gradients):
+    for weight, gradient in zip(tower.trainable_weights, gradients, strict=True):
         before, direction = weight.numpy(), random.normal(size=weight.shape).astype("f4")
         ends = []
         for step in (2e-3, -2e-3):
@@ -401,7 +401,7 @@ def test_any_share_of_any_number_of_entries_may_be_dropped(rate, tokens):
 @every_reader
 def test_seed_decides_initial_weights_and_dropout(kind):
     first, same, other = (make_reader(kind, seed=seed) for seed in (3, 3, 4))
-    for ours, theirs in zip(first.get_weights(), same.get_weights()):
+    for ours, theirs in zip(first.get_weights(), same.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert any(np.any(a != b) for a, b in zip(first.get_weights(), other.get_weights()))
     other.set_weights(first.get_weights())
@@ -509,7 +509,7 @@ def test_gradients_of_texts_add_up_in_any_batch(texts, as_published):
 
     alone = gradients(texts)
     together, between = gradients([*texts, [7, 6], *texts]), gradients([[7, 6], []])
-    for one, all_of_them, other in zip(alone, together, between):
+    for one, all_of_them, other in zip(alone, together, between, strict=True):
         np.testing.assert_allclose(all_of_them, 2 * one + other, rtol=1e-4, atol=1e-6)
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.small_world import SmallWorld
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -70,8 +71,7 @@ def test_without_splits_all_queries_of_another_set_are_measured(tmp_path, caplog
     cases = (own, "", 2), (same, "", 2), (part, "", 1), (other, "test", 2), (other, "", 10)
     for data, split, queries in cases:
         assert "all of its judged queries are measured" not in caplog.text
-        found = another_set(source_of(data), data, own, split)
-        assert len(found.queries_in("test")) == queries
+        assert len(another_set(source_of(data), data, own, split).queries_in("test")) == queries
     assert "all of its judged queries are measured; --split=test" in caplog.text
     caplog.clear()
     (tmp_path / "c" / "splits.tsv").write_text("".join(f"{i}\ttest\n" for i in range(10)))
@@ -121,7 +121,7 @@ def test_from_python_binary_judgments_are_enough(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", presets.PRESETS)
+@cases("preset", *presets.PRESETS)
 def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
     mates_only = write_tiny_set(tmp_path / "mates")
     lines = (mates_only / "en2fr.rel").read_text().splitlines(keepends=True)
@@ -135,6 +135,5 @@ def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
 
     export_run(RunDirectory.load(tmp_path / "run"), tmp_path / "export")
     search = open_search(tmp_path / "export", "", lambda data: data)
-    queries = [query.text for query in source_of(settings.data).queries()]
-    found = search.search(queries, 5)
+    found = search.search([query.text for query in source_of(settings.data).queries()], 5)
     assert all(len(hits) == 5 for hits in found)

@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.training.fixtures import run_of, tokenized_by
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.interaction import learning, reranker_learning
@@ -93,7 +94,7 @@ def test_lists_have_unjudged_negatives_and_more_lists_related_ones(tokenized, fi
     assert len(again.query_rows) == len(lists.query_rows) > 0
 
 
-@pytest.mark.parametrize("gains", [(0.02, 0.01), (0.01, 0.02), (0.0, 0.0)])
+@cases("gains", (0.02, 0.01), (0.01, 0.02), (0.0, 0.0))
 def test_validation_decides_about_related_ones(models, first_stage, tokenized, monkeypatch, gains):
     """The first is learned without them, the second with them."""
     unchanged = learning.Learned(0, (0.0,), (), 0.0)
@@ -107,7 +108,7 @@ def test_validation_decides_about_related_ones(models, first_stage, tokenized, m
     assert learned.weight == pytest.approx(3 * max(gains))
 
 
-@pytest.mark.parametrize(("falls", "refused"), [(0.5, False), (3.0, True)])
+@cases("falls, refused", (0.5, False), (3.0, True))
 def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch, falls, refused):
     """A network that looks for the best document alone puts related ones below random ones."""
     validation = reranker_learning.FirstStageValidation(tokenized.retrieval_set, first_stage, 5)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.training import fixtures, test_run_directory, tiny_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families import hybrid as hybrid_family
@@ -33,7 +34,7 @@ def runs(tiny, ranking_runs, tmp_path_factory):
     return {**ranking_runs, "dense": fixtures.run_of(tiny(epochs=1), path)}
 
 
-@pytest.mark.parametrize("name", ["lexical", "hybrid"])
+@cases("name", "lexical", "hybrid")
 def test_metrics_and_report_have_what_those_of_every_run_have(runs, name):
     run, result, dense = runs[name], read_json(runs[name].metrics), read_json(runs["dense"].metrics)
     assert result.keys() >= dense.keys()
@@ -73,7 +74,7 @@ def test_the_components_of_a_hybrid_are_the_runs_of_its_parts(runs):
                 assert ours.read_bytes() == theirs.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+@cases("name", "dense", "lexical", "hybrid")
 def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs, name):
     kept = read_cut_points(runs[name].cut_points)
     assert list(kept) == (["dense", "lexical", "hybrid"] if name == "hybrid" else [name])
@@ -84,7 +85,7 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["lexical", "hybrid"])
+@cases("name", "lexical", "hybrid")
 def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_path, monkeypatch):
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
     stages = [
@@ -111,12 +112,16 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     assert test_run_directory.snapshot(path) == before
 
 
-@pytest.mark.parametrize(
-    ("early", "looks", "takes_long"),
-    [([False], [], True), ([True], [False], True), ([True], [True, False], True),
-     ([True], [], True), ([], [False], True), ([], [], False)],
+@cases(
+    "early, looks, takes_long",
+    ([False], [], True),
+    ([True], [False], True),
+    ([True], [True, False], True),
+    ([True], [], True),
+    ([], [False], True),
+    ([], [], False),
     ids=["before training", "first", "later", "never", "random vectors", "not before the end"],
-)  # fmt: skip
+)
 def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, looks, takes_long):
     """They are trained no further once validation says so, be it only the fusion in the end."""
     monkeypatch.setattr(hybrid_family, "_ENOUGH_QUERIES", 1)
@@ -164,12 +169,12 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
     assert list(expected_of) == ["dense", "lexical", "hybrid"]
     for name, expected in expected_of.items():
         found, cut_points = run_models.load_retriever(run, tokenized_set, retriever=name)
-        for own, other in zip(found.rank(queries, 9), expected.rank(queries, 9)):
+        for own, other in zip(found.rank(queries, 9), expected.rank(queries, 9), strict=True):
             np.testing.assert_array_equal(own.document_rows, other.document_rows)
         assert cut_points == read_cut_points(run.cut_points)[name]
 
 
-@pytest.mark.parametrize("grades", [(2, 1), (1, 0), (4, 2)])
+@cases("grades", (2, 1), (1, 0), (4, 2))
 def test_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, grades, caplog):
     """Its grades are its own: the highest is what `full/...` and `P_mr` look for."""
     run = run_directory.RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
@@ -240,7 +245,7 @@ def language(letters, seed):
     }
 
 
-@pytest.mark.parametrize("shared_vocabulary", [True, False])
+@cases("shared_vocabulary", True, False)
 def test_another_language_changes_no_score_of_the_first(tmp_path, shared_vocabulary):
     first, second = language("klmnuöü", 1), language("pqrstwy", 2)
     settings = {"cache_dir": tmp_path / "cache", "thresholds": (0.5,)}
@@ -269,7 +274,7 @@ def test_another_language_changes_no_score_of_the_first(tmp_path, shared_vocabul
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shared_vocabulary", [True, False])
+@cases("shared_vocabulary", True, False)
 def test_towers_keep_the_vectors_of_known_words(tmp_path, shared_vocabulary):
     first, second = language("klmnuöü", 1), language("pqrstwy", 2)
     settings = {"cache_dir": tmp_path / "cache", "thresholds": (0.5,), "epochs": 1}

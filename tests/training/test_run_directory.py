@@ -1,7 +1,5 @@
 """The run directory: what is continued, refused, overwritten, kept; which file is damaged."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -11,6 +9,7 @@ from unittest import mock
 
 import pytest
 
+from tests.cases import cases
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
@@ -131,7 +130,7 @@ def test_a_foreign_directory_is_refused_and_with_overwrite_written_beside(tmp_pa
     assert snapshot(tmp_path).items() > before.items()
 
 
-@pytest.mark.parametrize("name", ["logs/mine.log", "report.md", "metrics.json", "flags.txt"])
+@cases("name", "logs/mine.log", "report.md", "metrics.json", "flags.txt")
 def test_overwrite_deletes_nothing_where_there_is_no_run(tmp_path, name):
     # Files that are called like those of a run, in a directory that never was one.
     file = tmp_path / name
@@ -170,7 +169,7 @@ def test_overwrite_that_was_killed_leaves_no_finished_run(tmp_path, monkeypatch)
     assert not RunDirectory.create(tmp_path, RunSettings()).finished
 
 
-@pytest.mark.parametrize("content", [{"settings": {}}, {"settings": {}, "versions": {}}, {}])
+@cases("content", {"settings": {}}, {"settings": {}, "versions": {}}, {})
 def test_config_json_that_lacks_something_is_refused_by_name(tmp_path, content):
     run = RunDirectory.create(tmp_path / "run", RunSettings())
     run.config.write_text(json.dumps(content))
@@ -190,8 +189,8 @@ def test_all_files_that_are_read_again_are_noted(path):
     RunDirectory.load(path)
 
 
-@pytest.mark.parametrize("name", PARTS)
-@pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 5)])
+@cases("name", *PARTS)
+@cases("damage", flip, lambda path: os.truncate(path, 5))
 def test_a_damaged_file_is_named_with_the_remedy(path, name, damage):
     damage(path / name)
     message = rf"/{name}: the run is damaged: {name} .*\. Restore it from a copy, or train again"
@@ -225,7 +224,7 @@ def test_what_people_edit_and_parts_that_are_deleted_as_a_whole_are_not_missed(p
         (path / name).write_text("edited")
     for name in ("plots", "checkpoints", "vocabulary", "lexical"):
         shutil.rmtree(path / name)
-    RunDirectory.load(path)
+    assert RunDirectory.load(path).finished
 
 
 def test_what_killed_processes_left_goes_when_the_run_continues(tmp_path):

@@ -7,6 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.training.fixtures import run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import QUERIES, tiny_settings, write_tiny_set
@@ -134,7 +135,7 @@ def word_weights(model, role):
     return np.log1p(np.exp(0.1 * getattr(model, f"{role}_tower").weights[1].numpy()[:, 0]))
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@cases("shared", False, True)
 def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path):
     weighted = {"token_weights": "learned", "position_weights": "learned"}
     settings = tiny(**weighted, shared_vocabulary=shared)
@@ -149,7 +150,7 @@ def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path):
         assert profile.min() < 0.99  # they begin equal
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@cases("shared", False, True)
 def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_path):
     vectors = np.arange(1, 9, dtype="f4").reshape(2, 4) / 7
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(("mot1", "mot2"), vectors)]
@@ -225,7 +226,7 @@ def test_what_has_no_spaces_has_words_of_two_characters_unless_users_split_it():
     assert short_queries.cut_short({0: "字", 1: "日本人日本人日本ok"})[1] == "日本 人日 ok"
 
 
-@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+@cases("name", "dense", "lexical", "hybrid")
 def test_all_that_ranks_ranks_them_and_the_set_is_left_as_it_is(ranking_runs, name, monkeypatch):
     run = ranking_runs[name]
     over = run_models.ModelsOverSet(run.settings(), tokenized_by(run), run_models.load_models(run))

@@ -16,7 +16,6 @@ from tf_smoothclir.training import batches as batches_module
 from tf_smoothclir.training import run_directory, run_models, train
 from tf_smoothclir.training import trainer as trainer_module
 from tf_smoothclir.training.steps import StepMonitor
-from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import InputError
 
 STEPS = 8  # an epoch: 12 queries * (2 judged + 3 sampled) = 60 pairs, in batches of 8
@@ -103,7 +102,7 @@ def whole(tiny, tmp_path_factory):
 
 
 def assert_same(found, expected):
-    for one, other in zip(found[1], expected[1]):
+    for one, other in zip(found[1], expected[1], strict=True):
         np.testing.assert_array_equal(one, other)
     for name in ("history", "pairs", "best_epoch"):
         assert getattr(found[0], name) == getattr(expected[0], name)
@@ -169,7 +168,7 @@ def test_killed_run_of_any_batches_continues_bitwise(batching, mined, tiny, tmp_
 def test_a_signal_saves_and_says_how_to_continue(tiny, tmp_path, monkeypatch, whole, caplog):
     with monkeypatch.context() as patch:
         call_at_step(patch, STEPS + 2, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        with pytest.raises(Interrupted) as interrupted:
+        with pytest.raises(trainer_module.Interrupted) as interrupted:
             trained(tiny(), tmp_path / "run")
     assert interrupted.value.code == 128 + signal.SIGTERM
     assert "SIGTERM: stopped after epoch 1, step 2, and saved in" in caplog.text
@@ -194,7 +193,7 @@ def test_patience_stops_early_and_the_best_epoch_by_the_chosen_metric_is_kept(
     after = note_weights(trainer)
     progress = trainer.train()
     assert (progress.epoch, progress.best_epoch, len(after)) == (epochs, best, epochs)
-    for found, kept, last in zip(weights(model), after[best - 1], after[-1]):
+    for found, kept, last in zip(weights(model), after[best - 1], after[-1], strict=True):
         np.testing.assert_array_equal(found, kept)
         assert (found != last).any()
 

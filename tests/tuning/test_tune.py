@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import cases
-from tests.nth_call import at_call
+from tests.disk_faults import at_call
 from tests.training import test_grades, test_run_directory, test_trainer
 from tf_smoothclir.settings import presets, training
 from tf_smoothclir.settings.run import RunSettings
@@ -55,8 +55,7 @@ def points_of(names, **changes):
 @given(st.integers(1, 9))
 def test_thresholds_are_in_order_inside_the_limits_and_all_different(number):
     found = spaces.threshold_tuples(number)
-    levels = max(11, number + 5)
-    assert len(set(found)) == len(found) == math.comb(levels, number)
+    assert len(set(found)) == len(found) == math.comb(max(11, number + 5), number)
     for thresholds in found:
         assert len(thresholds) == number
         assert all(low < high for low, high in itertools.pairwise((-1, *thresholds, 1)))
@@ -303,8 +302,7 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
     for of_both in zip(results, searched[1], strict=True):
         one, other = (dataclasses.replace(result, seconds=0.0) for result in of_both)
         assert one == other
-    best = (searched[0] / "best.flags").read_text()
-    assert (tmp_path / "best.flags").read_text() == best
+    assert (tmp_path / "best.flags").read_text() == (searched[0] / "best.flags").read_text()
     models = [path.parent.name for path in (tmp_path / "trials").glob("*/checkpoints")]
     assert models == [results[0].id]
 
@@ -402,8 +400,7 @@ def test_memory_does_not_grow_over_the_trials(tiny, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_trials_of_a_hybrid_have_its_metrics(tiny, tmp_path):
     fixed = tiny(retriever="hybrid", epochs=1, select_metric="MAP")
-    search = Search(("epsilon",), "random", max_trials=2)
-    results = tune.tune(fixed, search, tmp_path / "out")
+    results = tune.tune(fixed, Search(("epsilon",), "random", max_trials=2), tmp_path / "out")
     assert len({result.values["epsilon"] for result in results}) == 2
     expected = train.train(with_values(fixed, results[0].values), tmp_path / "run")
     assert results[0].metrics == {name: expected["validation"][name] for name in training.METRICS}

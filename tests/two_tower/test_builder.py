@@ -162,5 +162,5 @@ def test_ngrams_start_near_their_words(tiny, tmp_path, monkeypatch):
         )
     monkeypatch.setattr(builder, "_DIMS_AT_ONCE", 3)  # the last piece is shorter
     _, pieced = start(settings, tmp_path / "pieces")
-    for whole, of_pieces in zip(weights(trainer.task.model), weights(pieced)):
+    for whole, of_pieces in zip(weights(trainer.task.model), weights(pieced), strict=True):
         np.testing.assert_allclose(of_pieces, whole, rtol=1e-6)

@@ -138,8 +138,7 @@ def test_fit_traces_a_step_once_and_shows_what_keras_does(monkeypatch):
 def part(queries, documents, **more):
     found = {name: tf.constant(value) for name, value in more.items()}
     for role, rows in (("query", queries), ("document", documents)):
-        texts = tf.RaggedTensor.from_row_lengths(*tensors()[role].values())
-        chosen = tf.gather(texts, rows)
+        chosen = tf.gather(tf.RaggedTensor.from_row_lengths(*tensors()[role].values()), rows)
         found[role] = {"ids": chosen.values, "lengths": chosen.row_lengths()}
     return found
 
@@ -296,7 +295,7 @@ def test_a_step_logs_loss_and_norm_and_clips_the_sum_of_both_uses_of_a_table(sha
     assert float(logs["gradient_norm"]) == pytest.approx(norm, rel=1e-5)  # before clipping
     assert float(logs["batch_loss"]) == pytest.approx(float(loss), rel=1e-6)
     factor = clip / norm if clip else 1
-    for gradient, moment in zip(gradients, model.optimizer._momentums):
+    for gradient, moment in zip(gradients, model.optimizer._momentums, strict=True):
         np.testing.assert_allclose(moment, 0.1 * gradient * factor, rtol=1e-4, atol=1e-9 * factor)
 
 
@@ -327,5 +326,5 @@ def test_batch_of_empty_texts_gives_zero_scores_and_a_finite_step():
     logs = take_step(model, inputs, [2, 0])
     assert float(logs["gradient_norm"]) == 0.0
     assert float(logs["batch_loss"]) == pytest.approx(0.7**2 / 2)  # (θ_2 - 0)² and 0
-    for old, new in zip(before, model.get_weights()):
+    for old, new in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(new, old)

@@ -6,11 +6,11 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.oracles import maths
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize, stable_norm
 
 SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
-DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 # Norms around every hazard: zero, squares that underflow or overflow, and ordinary ones.
 norms = st.sampled_from([0.0, 1e-38, 1e-30, 1e-20, 1e-6, 0.1, 1.0, 30.0, 1e4, 1e18, 1e30])
@@ -45,7 +45,7 @@ def test_value_and_gradient_match_the_oracle(seed, query_norm, document_norm, ep
         np.testing.assert_allclose(found, expected, atol=tolerance)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@cases("dtype", "float16", "bfloat16", "float32", "float64")
 @SETTINGS
 @given(seed=seeds, query_norm=norms, document_norm=norms)
 def test_finite_in_every_dtype(dtype, seed, query_norm, document_norm):
@@ -76,8 +76,8 @@ def test_norms_survive_squares_outside_their_type():
     np.testing.assert_allclose(normalised, np.full([1, 64], 60_000 / (480_000 + 1)), rtol=1e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("shape", [(4,), (2, 4), (2, 3, 4), (2, 1, 3, 4), (0, 4)])
+@cases("epsilon", 0.0, 0.3, 1.0)
+@cases("shape", (4,), (2, 4), (2, 3, 4), (2, 1, 3, 4), (0, 4))
 def test_smooth_normalize_of_any_rank(shape, epsilon):
     vectors = np.random.default_rng(0).normal(size=shape)
     expected = [maths.smooth_normalize(row, epsilon) for row in vectors.reshape(-1, 4)]
@@ -97,7 +97,7 @@ def test_lists_score_like_pairs():
     assert tuple(layer.compute_output_shape([(None, 4), (None, None, 4)])) == (None, None)
 
 
-@pytest.mark.parametrize("epsilon", [-1e-9, float("nan"), float("inf"), "wide"])
+@cases("epsilon", -1e-9, float("nan"), float("inf"), "wide")
 def test_invalid_epsilon_is_named(epsilon):
     for use in (SmoothCosineSimilarity, lambda epsilon: smooth_normalize(tf.ones([1, 2]), epsilon)):
         with pytest.raises(ValueError, match=r"epsilon must be .* but is .*Use 1\.0"):
@@ -105,9 +105,13 @@ def test_invalid_epsilon_is_named(epsilon):
     assert SmoothCosineSimilarity().epsilon == 1.0
 
 
-@pytest.mark.parametrize(
-    ("query_shape", "document_shape"),
-    [((2, 4), (2, 5)), ((2, 4), (3, 4)), ((4,), (4,)), ((2, 3, 4), (2, 3, 4)), ((2, 4), (2, 3, 5))],
+@cases(
+    "query_shape, document_shape",
+    ((2, 4), (2, 5)),
+    ((2, 4), (3, 4)),
+    ((4,), (4,)),
+    ((2, 3, 4), (2, 3, 4)),
+    ((2, 4), (2, 3, 5)),
 )
 def test_shapes_that_do_not_fit_are_named(query_shape, document_shape):
     layer = SmoothCosineSimilarity()
@@ -119,7 +123,7 @@ def test_shapes_that_do_not_fit_are_named(query_shape, document_shape):
         layer(tf.ones(document_shape))
 
 
-@pytest.mark.parametrize("documents", [(2, 4), (2, 3, 4)])
+@cases("documents", (2, 4), (2, 3, 4))
 def test_in_a_graph_one_query_is_not_that_of_all_documents(documents):
     layer, unknown = SmoothCosineSimilarity(), [None] * (len(documents) - 1)
     signature = [tf.TensorSpec([None, 4]), tf.TensorSpec([*unknown, 4])]

@@ -1,8 +1,9 @@
-"""Groups of processes and threads: order, ends, what is left behind; hooks on imports."""
+"""Groups of processes and threads: order, ends, what is left behind; import hooks; memory."""
 
 import contextlib
 import importlib
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -10,11 +11,13 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.cases import cases
 from tf_smoothclir.utils import devices, import_hooks, parallel, processes
+from tf_smoothclir.utils.memory import peak_memory
 
 ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
@@ -122,6 +125,7 @@ def test_only_a_few_items_are_read_ahead(monkeypatch):
     for item, result in enumerate(results):
         assert result == str(item)
         assert len(taken) <= item + 3
+    assert len(taken) == item + 1 == 50
 
 
 def test_an_error_is_raised_in_order_and_ends_the_work_as_closing_does(monkeypatch):
@@ -198,3 +202,43 @@ def test_the_dataset_is_registered_once_both_are_imported():
     command = [sys.executable, "-c", IN_FORKS, *orders]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["True"] * len(orders), done.stderr
+
+
+PEAK = """
+import numpy as np
+from tf_smoothclir.utils.memory import peak_memory
+before = peak_memory()
+np.ones(50 << 20, np.uint8)
+print(before, peak_memory())
+"""
+
+
+def test_the_peak_is_that_of_the_program_alone_not_of_the_one_that_started_it():
+    here = np.ones(600 << 20, np.uint8)  # which getrusage of the child would count
+    printed = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, check=True)
+    before, after = map(int, printed.stdout.split())
+    assert after - before > 40 << 20
+    assert after < here.nbytes < peak_memory()
+
+
+FAULTS = """
+import resource
+import numpy as np
+from tf_smoothclir.utils.memory import reuse_freed_memory
+reuse_freed_memory()
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        pages = np.ones(8 << 20, np.uint8), np.ones(8 << 20, np.uint8)
+        del pages
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults()  # which gets the pages of both arrays
+print(faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has these settings")
+def test_arrays_of_megabytes_take_the_pages_of_those_before_them():
+    printed = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, check=True)
+    # Of 20 times two arrays of 2,048 pages; without it, nearly all of them.
+    assert int(printed.stdout) < 1000

@@ -13,6 +13,7 @@ from concurrent import futures
 
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.utils import errors, printing, progress_display
 from tf_smoothclir.utils.progress import progress_bar, progress_shown
 
@@ -91,7 +92,7 @@ def test_control_characters_are_shown_in_lines_and_in_tables():
     assert printing.markdown_table(["a\x1b"], [["b|\nc\x07"]]) == "| a␛ |\n| --- |\n| b\\| c␇ |\n"
 
 
-@pytest.mark.parametrize(("encoding", "shown"), [("ascii", b"\\u4e09"), ("utf-8", "三".encode())])
+@cases("encoding, shown", ("ascii", b"\\u4e09"), ("utf-8", "三".encode()))
 def test_any_locale_prints_everything_and_json_is_utf8(encoding, shown):
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = subprocess.run([sys.executable, "-c", CODE], env=environment, stdout=subprocess.PIPE)

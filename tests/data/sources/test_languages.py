@@ -89,8 +89,7 @@ def test_the_languages_that_are_named_are_read(make, form, codes):
     documents = DOCUMENTS[2:] if codes == "he" else DOCUMENTS
     assert [text.language for text in source.documents()] == [code for _, code in documents]
     judged = [one for one in JUDGMENTS if one[0][:2] == "en" and (codes != "he" or one[2] == 1)]
-    loaded = RetrievalSet.load(source)
-    assert len(loaded.grades) == len(judged)
+    assert len(RetrievalSet.load(source).grades) == len(judged)
     if form == "wiki":  # files of other languages are not looked at
         prefix = "" if codes == "he" else "fr:"
         assert next(source.documents()).id == f"{prefix}1"

@@ -198,8 +198,7 @@ def test_fingerprints_follow_the_content_and_splits_are_drawn(data_dir, local_co
     (local_copy / "splits.tsv").unlink()
     source = prepared(local_copy, tmp_path / "without splits")
     expected = RetrievalSet.load(WikiClirDirectory(local_copy, "fr"))
-    names = np.array(SPLITS)[expected.splits]
-    assert source.splits() == dict(zip(expected.query_ids, names))
+    assert source.splits() == dict(zip(expected.query_ids, np.array(SPLITS)[expected.splits]))
 
 
 def test_a_bad_line_stops_the_preparation_with_its_place(local_copy, tmp_path):
@@ -264,8 +263,7 @@ def register(tmp_path):
 
 
 def test_a_set_with_its_own_judgments(register):
-    triples = [("q1", "d1", 2), ("q1", "d2", -1)]
-    name = register(queries=["q1", "q2"], judgments=triples)
+    name = register(queries=["q1", "q2"], judgments=[("q1", "d1", 2), ("q1", "d2", -1)])
     source = source_of(DataSettings(ir_dataset=name, document_language="de", max_skipped=0.6))
     assert isinstance(source, IrDatasetsSource)
     assert source.max_skipped == 0.6

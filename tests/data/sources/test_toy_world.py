@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.data.sources.toy_languages import ATTRIBUTES, KINDS, LANGUAGES, load_language
 from tf_smoothclir.data.sources.toy_world import ToyWorld, entity_name, example_queries
 from tf_smoothclir.utils.errors import InputError
@@ -39,7 +40,7 @@ def mates(world: ToyWorld) -> dict[str, str]:
     return {j.query_id: j.document_id for j in world.judgments() if j.grade == 2}
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
+@cases("code", *LANGUAGES)
 def test_languages_have_the_same_values_and_patterns(code):
     language = load_language(code)
     assert {a: len(set(values)) for a, values in language.values.items()} == ATTRIBUTES

@@ -3,10 +3,10 @@
 import functools
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tests.cases import cases
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras.distributed.workers import joint_gradients
 from tf_smoothclir.settings.presets import changed
@@ -54,7 +54,7 @@ def model_of(case):
     return model
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", *CASES)
 def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     sent = []
 
@@ -69,7 +69,7 @@ def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     for own, own_logs in found:
         for name in ("pairs", "batch_loss", "gradient_norm"):
             np.testing.assert_allclose(own_logs[name], logs[name], rtol=1e-5)
-        for one, other, first in zip(own, expected, found[0][0]):
+        for one, other, first in zip(own, expected, found[0][0], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
             np.testing.assert_array_equal(one, first)
 

@@ -24,7 +24,6 @@ from tf_smoothclir.extras.distributed import pipeline as shard_pipeline
 from tf_smoothclir.extras.distributed import writer as shard_writer
 from tf_smoothclir.extras.distributed.pipeline import ShardPipeline
 from tf_smoothclir.extras.distributed.reading import Shards
-from tf_smoothclir.extras.distributed.writer import write_shards
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -54,7 +53,7 @@ def lists(world):
 
 @pytest.fixture(scope="module")
 def write(world, lists):
-    return functools.partial(write_shards, world, lists, **SAMPLING, text=TEXT)
+    return functools.partial(shard_writer.write_shards, world, lists, **SAMPLING, text=TEXT)
 
 
 @pytest.fixture(scope="module")

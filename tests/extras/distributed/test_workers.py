@@ -14,7 +14,7 @@ import tensorflow as tf
 from tests.cases import cases
 from tests.extras.distributed.worker_processes import WorkerProcesses
 from tests.training import test_checkpoints, test_trainer
-from tests.training.test_resume import tensors
+from tests.training.test_resume import results
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources import opening, source
@@ -29,7 +29,6 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_data import retrieval_set_of, tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet
-from tf_smoothclir.training.saved_states import BEST, SavedStates
 from tf_smoothclir.training.train import train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
@@ -128,16 +127,12 @@ TWO = {"worker": ["a:1", "b:1"]}
 
 
 @pytest.fixture(scope="module")
-def of_workers(tiny, tmp_path_factory):
-    return tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TextSettings())
-
-
-@pytest.fixture(scope="module")
-def workers_at(tiny, of_workers):
+def workers_at(tiny, tmp_path_factory):
     """`workers_at(path)` are two workers whose run is `path / "run"`."""
+    shards = tiny_shards(tiny, tmp_path_factory.mktemp("shards") / "four", TextSettings())
     data = tiny().data
     flags = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}", f"--epochs={EPOCHS}"]
-    flags += [f"--shards_dir={of_workers.directory}", "--batching=lists", "--checkpoint_minutes=0"]
+    flags += [f"--shards_dir={shards.directory}", "--batching=lists", "--checkpoint_minutes=0"]
     flags += ["--dim=4", "--batch_size=20", "--negatives=3", "--learning_rate=0.1"]
     return lambda path: WorkerProcesses(path / "logs", [*flags, f"--output_dir={path / 'run'}"])
 
@@ -150,15 +145,6 @@ def whole(workers_at, tmp_path_factory):
         workers.start(0, 1)
         workers.finish()
         return path / "run", workers.log(0), workers.log(1)
-
-
-def outcome(run):
-    """The metrics of a run without those of its machine, and the last state."""
-    result = json.loads((run / "metrics.json").read_text())
-    for measured in ("pairs_per_second", "seconds", "peak_rss_mb"):
-        del result["training"][measured]
-    states = SavedStates(run / "checkpoints", BEST)
-    return result, tensors(states.prefix(states.latest()))
 
 
 def digest(log):
@@ -209,7 +195,7 @@ def test_killed_workers_join_again_and_nothing_is_lost(workers_at, whole, tmp_pa
         workers.start(0, 1)
         workers.finish()
         assert digest(workers.log(0)) == digest(workers.log(1)) == digest(whole[1])
-    np.testing.assert_equal(outcome(run), outcome(whole[0]))
+    np.testing.assert_equal(results(run), results(whole[0]))
 
 
 def test_worker_that_starts_after_the_others_have_finished_exits(workers_at, whole, tmp_path):
@@ -253,8 +239,7 @@ def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch):
     workers = ("worker 0", "worker 1"), (("a", 1), ("b", 1))
     assert cluster_from_environment() == Cluster(*workers, 1)
     for place, job in enumerate(("chief", "worker")):
-        with_chief = {"worker": ["a:1"], "chief": ["c:1"]}
-        monkeypatch.setenv("TF_CONFIG", config(with_chief, job, 0))
+        monkeypatch.setenv("TF_CONFIG", config({"worker": ["a:1"], "chief": ["c:1"]}, job, 0))
         chief_first = ("chief", "worker 0"), (("c", 1), ("a", 1))
         assert cluster_from_environment() == Cluster(*chief_first, place)
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.extras.lucene import bulk_files
@@ -51,8 +52,8 @@ def score(body, record):
     return total
 
 
-@pytest.mark.parametrize("engine", bulk_files.ENGINES)
-@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+@cases("engine", *bulk_files.ENGINES)
+@cases("name", "dense", "lexical", "hybrid")
 def test_the_engine_scores_as_the_model_does_without_feedback(
     ranking_exports, ranking_runs, tmp_path, monkeypatch, engine, name
 ):
@@ -71,7 +72,7 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
     asked = lines_of(tmp_path / "out" / "queries.ndjson")
     assert asked[::2] == [{}] * 4
     fields = json.loads((tmp_path / "out" / "mapping.json").read_text())["mappings"]["properties"]
-    for query, body in zip(queries, asked[1::2]):
+    for query, body in zip(queries, asked[1::2], strict=True):
         assert clauses_of(body).keys() == fields.keys() & {"words", "vector"}
         right = family(name).scores(models, [query.text] * 30, list(texts.values()))
         found = np.array([score(body, records[id_]) for id_ in texts])
@@ -79,7 +80,7 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
         np.testing.assert_allclose(found - constant, right, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("engine", bulk_files.ENGINES)
+@cases("engine", *bulk_files.ENGINES)
 def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path, engine):
     rows = [
         {"id": "a", "text": "mot1 mot2", "year": "2021", "made": "2021-05-06", "a.b": "x"},
@@ -127,5 +128,4 @@ def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, ranking
     module = "tf_smoothclir.extras.lucene.write_files"
     done = commands.run(module, *arguments)
     assert "30 documents and" in done.stdout, done.stderr
-    again = commands.run(module, *arguments)
-    assert "it is there already. Give a new one" in again.stderr
+    assert "it is there already. Give a new one" in commands.run(module, *arguments).stderr

@@ -10,7 +10,6 @@ import pytest
 from tests.papers.laboratory.fakes import study_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.papers.laboratory import cell_processes
-from tf_smoothclir.papers.laboratory.cell_processes import run_cells
 from tf_smoothclir.papers.laboratory.cells import TrainingCell
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.training.train import train
@@ -44,7 +43,7 @@ def test_cells_run_side_by_side_and_a_failing_one_says_why_in_its_log(tmp_path, 
     done.path.mkdir(parents=True)
     good.is_of_other_code = True
     with caplog.at_level("WARNING", "absl"):
-        assert run_cells([bad, good, good, done], processes=2) == [bad]
+        assert cell_processes.run_cells([bad, good, good, done], processes=2) == [bad]
     assert "1 of 3 cells are there of other versions of the code" in caplog.text
     assert good.finished
     assert not done.log.exists()

@@ -33,18 +33,13 @@ class OneQuery(Cell):
         lines = [f"q Q0 {document} 0 {score} t\n" for document, score in scores.items()]
         (directory / "run.trec").write_text("".join(lines))
         (directory / "qrels.trec").write_text("q 0 a 0\nq 0 b 2\n")
-        return self
-
-
-def cells_of(directory):
-    """Of the seeds 1, 2 and 3, of which 2 has not finished."""
-    studies = {seed: study_in(directory / str(seed)) for seed in (1, 2, 3)}
-    cells = [OneQuery(s, changed(s.settings, {"seed": seed})) for seed, s in studies.items()]
-    return [cells[0].done({"a": 1, "b": 2}), cells[1], cells[2].done({"a": 2, "b": 1})]
 
 
 def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
-    cells = cells_of(tmp_path)
+    studies = {seed: study_in(tmp_path / str(seed)) for seed in (1, 2, 3)}
+    cells = [OneQuery(s, changed(s.settings, {"seed": seed})) for seed, s in studies.items()]
+    cells[0].done({"a": 1, "b": 2})
+    cells[2].done({"a": 2, "b": 1})
     system = read_system_metrics("SOSL", cells)
     assert system.values["MAP"] == pytest.approx([0.1, 0.3])
     assert system.seeds == (1, 3)
@@ -63,8 +58,7 @@ def test_a_difference_counts_by_its_corrected_p():
 def test_the_best_mean_of_each_column_is_bold_and_the_marked_value_has_the_mark():
     systems = [*SYSTEMS, fake_system("3PartL2", (0.5,), loss="three_part_l2")]
     facts = {"θ": {"SOSL": "0.2, 0.7"}}
-    columns = [*METRICS, "other"]
-    table = system_table("loss", systems, columns, {("MSE", "MAP")}, facts=facts)
+    table = system_table("loss", systems, [*METRICS, "other"], {("MSE", "MAP")}, facts=facts)
     of_mse = ["0.300 †" if metric == "MAP" else "0.300" for metric in METRICS]
     shown = [line.strip("|\n")[1:-1].split(" | ") for line in table.markdown().splitlines()[-3:]]
     assert shown == [
@@ -85,8 +79,7 @@ def test_latex_escapes_texts():
         r"50\% \& \{a\} \#1 \$ a\textbackslash{}b\textasciitilde{}c\textasciicircum{}d "
         r"$\theta$, $\varepsilon$ 0.5 \textsuperscript{$\dagger$}"
     )
-    facts = {"θ": {"SOSL": "0.2, 0.7"}}
-    latex = system_table("loss_a", SYSTEMS, METRICS, facts=facts).latex()
+    latex = system_table("loss_a", SYSTEMS, METRICS, facts={"θ": {"SOSL": "0.2, 0.7"}}).latex()
     assert r"\begin{tabular}{l" + "r" * len(METRICS) + "l}" in latex
     assert r"loss\_a & P\_mr@1" in latex
 

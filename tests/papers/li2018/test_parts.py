@@ -1,4 +1,4 @@
-"""Losses, and towers that add up words, of Li and Cheng 2018, by hand."""
+"""Losses, and towers that add up words or pool an LSTM, of Li and Cheng 2018, by hand."""
 
 import math
 from types import SimpleNamespace
@@ -6,8 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow import keras
 
+from tests.cases import cases
+from tests.towers import test_towers as every_sequence_tower
 from tests.towers.test_towers import flat, padded
+from tests.training.test_trainer import start
+from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.papers.li2018 import task as module
 from tf_smoothclir.papers.li2018.pair_tasks import (
     XcnnTask,
@@ -18,8 +23,10 @@ from tf_smoothclir.papers.li2018.pair_tasks import (
 )
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.task import discriminator
-from tf_smoothclir.papers.li2018.towers import LinearTower, WordTanhTower
+from tf_smoothclir.papers.li2018.towers import LinearTower, MaxLSTMTower, WordTanhTower, matrices
+from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.towers.lstm import UNITS
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 TEXTS = [[2, 3, 3], [], [4]]
@@ -28,7 +35,7 @@ IDF = np.array([1, 1, 2, 0.5, 3])
 RANDOM = np.random.default_rng(3)
 
 
-@pytest.mark.parametrize(("margin", "beta"), [(0.3, 1.0), (-0.2, 10.0)])
+@cases("margin, beta", (0.3, 1.0), (-0.2, 10.0))
 def test_matching_by_hand(margin, beta):
     """The loss of DSSM with one negative and of S2Net, -log σ(β Δ)."""
     loss = module.matching_loss(tf.constant([margin]), beta)
@@ -45,8 +52,7 @@ def test_translation_likelihood_and_accuracies_by_hand():
     assert float(module.source_log_likelihood(logits)) == pytest.approx(expected)
     first, last = [9.0, 0.0, 0.0], [0.0, 0.0, 9.0]
     logits = [tf.constant(rows) for rows in ([first, last], [first], [last, last, first, first])]
-    found = [float(share) for share in module.source_accuracies(logits)]
-    assert found == [0.5, 0.0, 0.5]
+    assert [float(share) for share in module.source_accuracies(logits)] == [0.5, 0.0, 0.5]
 
 
 def test_a_new_discriminator_is_at_minus_log_3_and_moves_no_vector():
@@ -152,7 +158,7 @@ def make(kind, **options):
     return tower
 
 
-@pytest.mark.parametrize("form", [flat, padded])
+@cases("form", flat, padded)
 def test_linear_is_the_weighted_sum(form):
     plain, weighted = make(LinearTower), make(LinearTower, token_weights="idf")
     expected = [TABLE[2] + 2 * TABLE[3], [0, 0], TABLE[4]]
@@ -174,3 +180,71 @@ def test_word_tanh_has_weight_and_bias_inside():
     expected = [added[2] + 2 * added[3], [0, 0], added[4]]
     np.testing.assert_allclose(tower(flat(TEXTS)), expected, rtol=1e-6)
     assert len(tower.trainable_weights) == 2  # the weights of words are not
+
+
+OF_LSTM = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
+
+
+@pytest.fixture
+def tower():
+    return every_sequence_tower.random_reader(MaxLSTMTower)
+
+
+def of_keras(tower, words):
+    """Vectors of texts by Keras's LSTM, one text at a time, so that nothing is padded."""
+    _, last, last_bias, *recurrent = map(tf_variable, tower.trainable_weights)
+    layer = keras.layers.Bidirectional(keras.layers.LSTM(UNITS, return_sequences=True))
+    layer(tf.zeros([1, 1, 3]))
+    layer.set_weights([weight.numpy() for weight in recurrent])
+    found = tf.concat([tf.reduce_max(layer(text[tf.newaxis]), axis=1) for text in words], axis=0)
+    return tf.tanh(found @ last + last_bias)
+
+
+def test_values_and_gradients_are_those_of_keras_without_padding(tower):
+    full = [text for text in OF_LSTM if text]
+    words = [tf.gather(tower.embeddings, text) for text in full]
+    own_weights = [tf_variable(weight) for weight in tower.trainable_weights[1:]]
+    with tf.GradientTape() as tape:
+        tape.watch(words)
+        expected = of_keras(tower, words)
+    by_words = tape.gradient(expected, words)
+    found = tower(flat(OF_LSTM))
+    np.testing.assert_allclose(tf.gather(found, [0, 1, 3]), expected, 1e-4, 1e-5)
+    np.testing.assert_array_equal(found[2], np.zeros(3))
+    with tf.GradientTape() as tape:
+        value = tower(flat(OF_LSTM), training=True)
+    np.testing.assert_allclose(value, found, 1e-6)  # nothing is dropped unless asked
+    gradient, *others = tape.gradient(value, [tf_variable(tower.embeddings), *own_weights])
+    dense, summed = tf.convert_to_tensor(gradient), np.zeros(tower.embeddings.shape, np.float32)
+    for text, of_text in zip(full, by_words):
+        np.add.at(summed, text, of_text.numpy())
+    np.testing.assert_allclose(dense, summed, 1e-3, 1e-5)
+    assert all(np.any(tf.convert_to_tensor(one)) for one in others)  # every layer learns
+
+
+def test_regularisation_counts_all_layers(tower):
+    shapes = [tuple(matrix.shape) for matrix in matrices(tower)]
+    both = [(3, 4 * UNITS), (UNITS, 4 * UNITS)]
+    assert shapes == [(2 * UNITS, 3), *both, *both]
+
+
+def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
+    tests = every_sequence_tower
+    tests.test_wider_padding_and_its_row_of_the_table_change_nothing(MaxLSTMTower)
+    tests.test_two_tower_survives_save_and_reload_with_every_argument(MaxLSTMTower, tmp_path)
+
+
+@cases("vectors", "bilingual", "random")
+def test_layers_start_alike_behind_bilingual_vectors_alone(vectors, tiny, tmp_path):
+    model = start(tiny(initial_vectors=vectors, tower="max_lstm"), tmp_path)[1]
+    both = list(zip(matrices(model.query_tower), matrices(model.document_tower)))
+    alike = [np.array_equal(one.numpy(), other.numpy()) for one, other in both]
+    assert alike == [vectors == "bilingual"] * 5
+
+
+def test_what_is_registered_is_what_the_classes_say():
+    """Flags are checked by the facts of the registration, before TensorFlow is there."""
+    for name in ("max_lstm", "linear", "word_tanh"):
+        plugin = TOWERS.plugin(name)
+        stated = {fact: value for fact, value in plugin.facts.items() if fact != "is_searched"}
+        assert stated == {fact: getattr(plugin.load(), fact) for fact in stated}

@@ -42,8 +42,7 @@ def test_map_of_the_collection_counts_both_grades_and_mrr_ends_after_rank_10():
     assert _of_collection(RUN, QRELS)[MAP] == pytest.approx([(1 + 2 / 3 + 3 / 4) / 3])
     run = {"q": {f"d{place}": -float(place) for place in range(1, 21)}}
     for rank, expected in ((10, 1 / 10), (11, 0)):
-        found = _of_collection(run, {"q": {f"d{rank}": 2}})
-        assert found[FULL_MRR] == pytest.approx([expected])
+        assert _of_collection(run, {"q": {f"d{rank}": 2}})[FULL_MRR] == pytest.approx([expected])
 
 
 def marked(means, noise, asked_of):
@@ -93,14 +92,12 @@ def test_validation_chooses_translations_and_parameters(monkeypatch):
 @pytest.mark.slow
 def test_rows_of_translated_queries_find_mates_and_people_s_queries_are_read(tmp_path, caplog):
     data = write_tiny_set(tmp_path / "tiny")
-    settings = tiny_settings(data, tmp_path / "cache")
-    study = study_in(tmp_path, settings)
+    study = study_in(tmp_path, tiny_settings(data, tmp_path / "cache"))
     (cell,) = MachineTranslation(MT).cells(study)
     cell.complete()
     assert cell.metrics()["test"]["MAP"] > 0.5
     assert {"full/MRR@10"} <= cell.metrics()["test"].keys()
-    measures = measured(read_system_metrics(MT, [cell]))
-    assert measures.per_query.keys() == {*COLUMNS}
+    assert measured(read_system_metrics(MT, [cell])).per_query.keys() == {*COLUMNS}
     upper, translated = monolingual(MON, study)
     assert (upper.per_query.keys(), translated) == ({GRADE_1}, False)
     lines = [f"{n}\tTitre\tmot{words_of(n)[0]}\n" for n in range(QUERIES - 1)]  # not of the last

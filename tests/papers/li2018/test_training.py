@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained, weights
 from tf_smoothclir.optimizers.gradients import each_row_once
 from tf_smoothclir.papers.li2018.task import source_log_likelihood
@@ -50,19 +51,16 @@ def test_words_of_translations_weigh_as_those_of_documents(tiny, tmp_path):
     trainer, _ = start(tiny(**BASE, token_weights="idf"), tmp_path)
     towers = trainer.task.encoders.towers
     texts = {"ids": tf.constant([3, 5, 4, 3]), "lengths": tf.constant([3, 1])}
-    found = [towers[of](texts) for of in ("translation", "document")]
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*[towers[of](texts) for of in ("translation", "document")])
     assert len(np.unique(towers["document"].other_arrays()["token_weights"].numpy())) > 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "kills"),
-    [
-        ({"opening_epochs": 1}, (1, 4)),
-        (LSTM, (5,)),
-        ({**LINEAR, "objective": "s2net"}, (3,)),
-        ({**LINEAR, "objective": "bae"}, (3,)),
-    ],
+@cases(
+    "changes, kills",
+    ({"opening_epochs": 1}, (1, 4)),
+    (LSTM, (5,)),
+    ({**LINEAR, "objective": "s2net"}, (3,)),
+    ({**LINEAR, "objective": "bae"}, (3,)),
     ids=["two stages", "lstm", "s2net", "bae"],
 )
 def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes, kills):

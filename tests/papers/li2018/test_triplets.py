@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.training.tiny_set import QUERIES, words_of
 from tf_smoothclir.data.candidate_lists import pair_key
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -29,8 +30,7 @@ def prepared(tiny):
     settings = tiny()
     tokenized_set = opened_set(settings)
     texts = LexicalTexts(tokenized_set, LONGEST)
-    words = WordTranslations.learn(texts, seed=13)
-    return settings.training, tokenized_set, texts, words
+    return settings.training, tokenized_set, texts, WordTranslations.learn(texts, seed=13)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_batches_hold_the_texts_of_their_triplets(prepared, translations):
     assert [len(epoch.rows(step)) for step in range(epoch.steps)] == [8, 8, 8]
 
 
-@pytest.mark.parametrize("texts", [[[2, 3, 4], [2, 3], [5], [5, 5]], [[2, 3, 4], [2, 3]]], ids=len)
+@cases("texts", [[2, 3, 4], [2, 3], [5], [5, 5]], [[2, 3, 4], [2, 3]], ids=len)
 def test_a_document_that_shares_no_word_with_a_query_is_not_relevant_to_it(texts):
     """BM25 gives it 0; with fewer than `POSITIVES` others, there is none to fill up with."""
     offsets = np.append(0, np.cumsum([len(text) for text in texts]))
@@ -98,7 +98,7 @@ def test_documents_of_held_out_queries_make_no_queries(prepared):
     used = [tuple(opening.numpy()) for opening in pseudo.translations]
     assert set(used) <= {tuple(store[row]) for row in range(len(store)) if row not in held_out}
     assert pseudo.relevant.shape == (len(used), POSITIVES)
-    for own, relevant in zip(used, pseudo.relevant):
+    for own, relevant in zip(used, pseudo.relevant, strict=True):
         assert len(set(relevant)) == POSITIVES
         assert set(own) & set(store[relevant[0]])  # BM25 finds what shares words
 

@@ -41,6 +41,6 @@ def test_figure2_plots_the_oracles_over_the_whole_range(tmp_path):
         of_loss = [row for row in rows if row["loss"] == name]
         scores = [float(row["score"]) for row in of_loss]
         assert (len(scores), min(scores), max(scores)) == (3 * 201, -1, 1)
-        for row, score in zip(of_loss, scores):
+        for row, score in zip(of_loss, scores, strict=True):
             expected = oracle(score, int(row["grade"]), (0.0, 0.5))
             assert float(row["value"]) == pytest.approx(expected, rel=1e-4, abs=1e-6)

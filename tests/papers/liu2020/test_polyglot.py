@@ -6,8 +6,8 @@ import struct
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.papers.liu2020 import polyglot
-from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.utils.errors import InputError
 
@@ -54,7 +54,7 @@ def convert(tmp_path):
 
     def write_and_convert(data, *words):
         (tmp_path / "in.pkl").write_bytes(data)
-        return convert_polyglot(tmp_path / "in.pkl", tmp_path / "out.vec", *words)
+        return polyglot.convert_polyglot(tmp_path / "in.pkl", tmp_path / "out.vec", *words)
 
     return write_and_convert
 
@@ -69,7 +69,7 @@ PICKLES = {
 }
 
 
-@pytest.mark.parametrize("kind", PICKLES)
+@cases("kind", *PICKLES)
 def test_words_and_rows_of_every_kind_of_pickle(kind, convert, tmp_path):
     assert convert(PICKLES[kind], tmp_path / "words.txt") == (5, 3)
     # "Ã©" only looks like UTF-8 read as latin1.
@@ -77,8 +77,7 @@ def test_words_and_rows_of_every_kind_of_pickle(kind, convert, tmp_path):
     matrix, found, _, _ = load_embeddings(tmp_path / "out.vec", vocabulary, dim=3, seed=0)
     np.testing.assert_array_equal(matrix[1:6], ROWS[[0, 4, 5, 6, 7]])  # <UNK> is [UNK]
     assert found == 4  # "<S>" and "<PAD>" are gone
-    written = (tmp_path / "words.txt").read_text("utf-8")
-    assert written.split("\n") == ["[UNK]", *WORDS[4:], ""]
+    assert (tmp_path / "words.txt").read_text("utf-8").split("\n") == ["[UNK]", *WORDS[4:], ""]
 
 
 @pytest.fixture
@@ -132,7 +131,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(("data", "message"), HOSTILE)
+@cases("data, message", *HOSTILE)
 def test_hostile_pickles_are_refused_and_cannot_hang_the_converter(data, message, refused):
     refused(data, message)
 
@@ -152,7 +151,7 @@ def test_file_cut_anywhere_is_refused(refused):
 
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.pkl: the file cannot be read"):
-        convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.vec")
+        polyglot.convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.vec")
     (tmp_path / "in.pkl").write_bytes(POLYGLOT)
     with pytest.raises(InputError, match="nowhere: the directory cannot be written to"):
-        convert_polyglot(tmp_path / "in.pkl", tmp_path / "nowhere" / "out.vec")
+        polyglot.convert_polyglot(tmp_path / "in.pkl", tmp_path / "nowhere" / "out.vec")

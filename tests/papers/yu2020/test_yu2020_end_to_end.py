@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.papers.laboratory.fakes import study_in
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.data.preparation import tokenize_set
@@ -56,7 +57,7 @@ def test_every_row_without_training_beats_chance_on_the_toy_world(study):
     assert min(others) > chance, others
 
 
-@pytest.mark.parametrize("name", ["KNRM-Cosine", "DRMM-TbT-QT", *COSTLY])
+@cases("name", "KNRM-Cosine", "DRMM-TbT-QT", *COSTLY)
 def test_networks_learn(study, name):
     history = completed(study, name).metrics()["history"][0]
     assert np.isfinite(history["losses"]).all()
@@ -136,7 +137,7 @@ def test_figure_1_and_tables_1_and_2_need_no_match_pyramid(study, tmp_path):
     assert judged == pytest.approx(float(rows["relevant documents per query"]), abs=0.11)
 
 
-@pytest.mark.parametrize("network", ["knrm", "drmm", "match_pyramid"])
+@cases("network", "knrm", "drmm", "match_pyramid")
 def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, monkeypatch):
     result = train(tiny(retriever="lexical", reranker=network), tmp_path / "run")
     assert result["reranker"]["network"] == network

@@ -63,8 +63,7 @@ def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():
 def test_moments_and_shares_by_hand():
     """Cosines 1, 0, 0, 1, 0.6, 0.8: mean 3.4/6, mean square 3/6."""
     rows = np.array([[1, 0], [0, 1]], np.float32)
-    columns = np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32)
-    found = similarities(rows, columns)
+    found = similarities(rows, np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32))
     values = np.array([1, 0, 0.6, 0, 1, 0.8])
     assert found.counts.sum() == 6
     assert found.mean == pytest.approx(3.4 / 6)
@@ -86,7 +85,7 @@ def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_
     for one in sets:
         assert ids(one, "train") == judged - ids(one, "validation") - ids(one, "test")
     # Of 5 folds, rotation r trains with r, r+1, r+2, validates with r+3 and tests r+4.
-    for before, after in zip(sets, [*sets[1:], sets[0]]):
+    for before, after in zip(sets, [*sets[1:], sets[0]], strict=True):
         assert ids(after, "validation") == ids(before, "test")
     for folds in (2, 8):
         with pytest.raises(InputError, match="Use 3 folds or more"):
