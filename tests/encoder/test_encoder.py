@@ -102,7 +102,7 @@ def test_a_vector_does_not_depend_on_the_batch(exports, monkeypatch):
     texts = ["apple red", "", *(f"word{i} apple, Sea" for i in range(40)), "sea"]
     whole = Encoder(exports["options"], "query").encode(texts)
     monkeypatch.setattr(encoder, "_TEXTS_PER_BATCH", 7)
-    monkeypatch.setattr(encoder, "_MOST_CHUNKS", 3)  # forgets all the time
+    monkeypatch.setattr(encoder, "_MOST_REMEMBERED", 3)  # forgets all the time
     monkeypatch.setattr(encoder, "_NUMBERS_PER_STEP", 1)
     parts = Encoder(exports["options"], "query").encode(iter(texts))
     np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-6)

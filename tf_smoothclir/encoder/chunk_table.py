@@ -8,6 +8,7 @@ and hashes looked up by a few operations on arrays.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -28,7 +29,8 @@ _EITHER = "surrogatepass"  # strings may have halves of surrogate pairs
 class ChunkTable:
     """The tokens of each different chunk: what stands between two plain spaces.
 
-    No token reaches over a plain space, so a chunk has its tokens whatever is around it.
+    No token reaches over a plain space, so a chunk has its tokens whatever is around it. Threads
+    may share a table. A copy of it, such as for another process, is empty.
 
     Attributes:
         words: The different tokens so far.
@@ -46,10 +48,15 @@ class ChunkTable:
         self._ids, self._tokens, self._begins, self._sizes = (_Numbers(np.int64) for _ in range(4))
         self._hashes = _Numbers(np.uint64)
         self._slots = np.full(_LEAST_SLOTS, _NONE)
+        self._lock = threading.Lock()
 
-    def __len__(self) -> int:
-        """The number of different chunks."""
-        return len(self._hashes)
+    def __reduce__(self):
+        return ChunkTable, (self._id_of, self._pretokenized)
+
+    @property
+    def size(self) -> int:
+        """The number of chunks, and of their tokens: a text without spaces is one chunk."""
+        return len(self._hashes) + len(self._tokens)
 
     @property
     def ids(self) -> np.ndarray:
@@ -63,7 +70,8 @@ class ChunkTable:
         data = np.frombuffer(b" ".join([*encoded, bytes(_BLOCK)]), np.uint8)
         ends = np.flatnonzero(data == _SPACE)
         begins = np.concatenate([[0], ends + 1])[: len(ends)]
-        chunks = self._chunks(data, begins, ends - begins)
+        with self._lock:
+            chunks = self._chunks(data, begins, ends - begins)
         sizes = self._sizes.values[chunks]
         tokens = self._tokens.values[ranges(self._begins.values[chunks], sizes)]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -72,7 +80,6 @@ class ChunkTable:
 
     def _chunks(self, data: np.ndarray, begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The number of each chunk; new ones are added."""
-
         hashes, content = hashes_of(data, begins, lengths), data.tobytes()
         for row in np.flatnonzero(lengths > MOST_BYTES):
             hashes[row] = np.int64(hash(content[begins[row] : begins[row] + lengths[row]]))
@@ -111,15 +118,16 @@ class ChunkTable:
         ends = [place for place, word in enumerate([*tokens, between]) if word == between]
         sizes = np.diff([-1, *ends]) - 1
         words = [self._number(word) for word in tokens if word != between]
-        new = np.arange(len(self), len(self) + len(hashes))
+        before = len(self._hashes)
+        new, number = np.arange(before, before + len(hashes)), before + len(hashes)
         self._hashes.extend(hashes)
         self._begins.extend(len(self._tokens) + np.cumsum(sizes) - sizes)
         self._sizes.extend(sizes)
         self._tokens.extend(words)
         self._ids.extend([self._id_of[word] for word in self.words[len(self._ids) :]])
-        if len(self) * _SLOTS_PER_CHUNK > len(self._slots):
-            bits = int(len(self) * _SLOTS_PER_CHUNK).bit_length()
-            self._slots, new = np.full(2 << bits, _NONE), np.arange(len(self))
+        if number * _SLOTS_PER_CHUNK > len(self._slots):
+            bits = (number * _SLOTS_PER_CHUNK).bit_length()
+            self._slots, new = np.full(2 << bits, _NONE), np.arange(number)
         places = self._places(self._hashes.values[new])
         while new.size:
             free = self._slots[places] == _NONE

@@ -21,7 +21,7 @@ from tf_smoothclir.utils.ranges import ranges
 _UNKNOWN_ID = 1
 _TEXTS_PER_BATCH = 1024
 _NUMBERS_PER_STEP = 1 << 21  # of rows of a table, 8 MB: they stay in the cache of the processor
-_MOST_CHUNKS = 1 << 18  # whose tokens are remembered
+_MOST_REMEMBERED = 1 << 20  # chunks and tokens
 
 Text = str | bytes
 
@@ -37,7 +37,8 @@ class TokenVectors(NamedTuple):
 class _Read(NamedTuple):
     """The tokens of texts."""
 
-    words: np.ndarray  # `[tokens]`, the place of each token in the words of the table
+    words: list[str]  # different ones
+    numbers: np.ndarray  # `[tokens]`, the place of each token in `words`
     vectors: np.ndarray  # `[rows, dim]` float32
     rows: np.ndarray  # `[tokens]`, the row of each token in `vectors`
     weights: np.ndarray  # `[tokens]` float32
@@ -165,7 +166,7 @@ class Encoder:
             vectors = read.vectors[read.rows[tokens]]
             if len(weights):
                 vectors *= weights / weights.mean()
-            words = [self._chunks.words[number] for number in read.words[tokens]]
+            words = [read.words[number] for number in read.numbers[tokens]]
             vectors_of_texts.append(TokenVectors(words, vectors))
         return vectors_of_texts
 
@@ -185,9 +186,10 @@ class Encoder:
 
     def _read(self, texts: list[Text]) -> _Read:
         # Chunks of earlier calls are remembered, but not without bound.
-        if len(self._chunks) > _MOST_CHUNKS:
+        if self._chunks.size > _MOST_REMEMBERED:
             self._chunks = self._empty_table()
-        words, ends = self._chunks.read(texts)
+        table = self._chunks  # another thread may begin a new one
+        words, ends = table.read(texts)
         begins = np.concatenate([[0], ends])[:-1]
         lengths = np.minimum(ends - begins, self._tower.max_tokens)  # cut as in training
         if lengths.sum() < len(words):
@@ -195,18 +197,20 @@ class Encoder:
         ends = np.cumsum(lengths)
         # The position of each token in its text chooses its weight.
         weights = self._profile[np.arange(len(words)) - np.repeat(ends - lengths, lengths)]
-        ids = self._chunks.ids[words]
+        ids = table.ids[words]
         if self._token_weights is not None:
             weights = weights * self._token_weights[ids]
         if not self._tower.ngrams:
-            return _Read(words, self._arrays["embeddings"], ids, weights, ends)
+            return _Read(table.words, words, self._arrays["embeddings"], ids, weights, ends)
         different, rows = np.unique(words, return_inverse=True)
-        return _Read(words, self._word_vectors(different), rows, weights, ends)
+        vectors = self._word_vectors(
+            [table.words[word] for word in different], table.ids[different]
+        )
+        return _Read(table.words, words, vectors, rows, weights, ends)
 
-    def _word_vectors(self, numbers: np.ndarray) -> np.ndarray:
+    def _word_vectors(self, words: Sequence[str], ids: np.ndarray) -> np.ndarray:
         """`[words, dim]` float32, with n-grams; see `towers/word_table.py`."""
-        settings, ids = self._tower.ngrams, self._chunks.ids[numbers]
-        words = [self._chunks.words[number] for number in numbers]
+        settings = self._tower.ngrams
         buckets, numbers = ngram_buckets(
             words, settings.buckets, settings.shortest, settings.longest
         )
