@@ -247,6 +247,6 @@ def test_arrays_take_the_pages_of_those_before_them():
     done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, check=True)
     large, large_after, small = map(int, done.stdout.split())
     # 20 times two arrays have 655,360 pages of 4 kB, of 8 MB each 81,920; without it, all are new.
-    assert large < 1000
-    assert large_after > 10_000  # of which many are huge, and fewer
+    assert large < 100
+    assert large_after > 1000  # huge ones, of 2 MB, are fewer
     assert small < 1000
