@@ -51,6 +51,13 @@ def test_queries_in_leaves_out_those_without_a_judgment(small_set):
     message = r"^small-en-de: no query of the test split has a judgment \(7 judged queries\)\. Move"
     with pytest.raises(InputError, match=message):
         everything_in_training.queries_in("test")
+    # Hazard: where splits are drawn, there is nothing to move.
+    alike = SmallWorld(queries=[(id_, "same") for id_ in QUERIES], splits=None)
+    message = r"\(7 judged queries of 1 texts; one split has all of the same text\)\. Judge more"
+    loaded = RetrievalSet.load(alike, seed=13)
+    (filled,) = set(loaded.splits[np.unique(loaded.query_rows)])
+    with pytest.raises(InputError, match=message):
+        loaded.queries_in(source.SPLITS[filled - 1])
 
 
 def test_weights_stay_with_their_judgments():
