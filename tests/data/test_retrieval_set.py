@@ -51,6 +51,13 @@ def test_queries_in_leaves_out_those_without_a_judgment(small_set):
     message = r"^small-en-de: no query of the test split has a judgment \(7 judged queries\)\. Move"
     with pytest.raises(InputError, match=message):
         everything_in_training.queries_in("test")
+    # Hazard: where splits are drawn, there is nothing to move.
+    alike = SmallWorld(queries=[(id_, "same") for id_ in QUERIES], splits=None)
+    message = r"\(7 judged queries of 1 texts; one split has all of the same text\)\. Judge more"
+    loaded = RetrievalSet.load(alike, seed=13)
+    (filled,) = set(loaded.splits[np.unique(loaded.query_rows)])
+    with pytest.raises(InputError, match=message):
+        loaded.queries_in(source.SPLITS[filled - 1])
 
 
 def test_weights_stay_with_their_judgments():
@@ -271,6 +278,26 @@ def test_every_number_of_a_tiny_set():
     assert "SR" not in said
     large = dataclasses.replace(statistics, queries=25000, documents=1894000)
     assert large.table_1("fr") == ["fr", "25,000", "0.8", "1,894,000"]  # 3 / 4
+
+
+def test_words_of_any_script_are_counted():
+    texts = ["東京の塔。", "हिंदी हिंदी, हि", "no\u0308 i\u0308 no\u0308", "ปลา 東"]
+    source = Tiny(queries=list(zip("abcd", texts)), judgments=[("a", "1", 1)], splits=None)
+    counted = collection_statistics(RetrievalSet.load(source))
+    lengths = [5, 3, 3, 2 + 1]  # ป and ลา, 東
+    assert counted.query_length_mean == sum(lengths) / 4
+    # 東, and two words that vowel signs and accents do not end: हिंदी, no\u0308.
+    assert counted.query_vocabulary == 3
+
+
+def test_documents_alone_are_counted():
+    source = Tiny(queries=[], judgments=[], splits=None)
+    source.is_judged = False
+    counted = collection_statistics(RetrievalSet.load(source))
+    assert (counted.documents, counted.document_length_mean) == (3, 1.0)
+    of_queries = (counted.queries, counted.partly_relevant_mean, counted.query_length_mean)
+    assert of_queries == (0, 0.0, 0.0)
+    assert counted.partly_relevant_percentiles == (0,) * 6
 
 
 @cases("grades, mean", ((1, 1), 0.0), ((1, 0), 0.0), ((2, 1), 0.25), ((4, 3), 0.25))

@@ -78,6 +78,9 @@ def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_r
     assert encoder.encode([]).shape == (0, encoder.dim)
     with pytest.raises(TypeError, match=r"write \[text\]"):
         encoder.encode("text")
+    for read in (encoder.encode, encoder.known, encoder.token_vectors):
+        with pytest.raises(TypeError, match=r"texts\[1\] is nan, a float: give a string"):
+            read(["text", float("nan")])  # as a data frame has it
 
 
 @cases("kind", "words", "options")

@@ -115,7 +115,7 @@ def test_a_function_that_returns_something_else_is_an_error(made):
 
 def test_each_text_is_encoded_once_whatever_is_killed(tmp_path):
     calls = []
-    encoder = PythonEncoder(counting(calls), name="counting")
+    encoder = PythonEncoder(counting(calls), digest="counting")
     assert VectorStore(encoder, tmp_path).queries([]).shape == (0, 0)  # before any is known
     for _ in range(2):
         vectors = VectorStore(encoder, tmp_path).documents([*TEXTS, "aab"])
@@ -130,6 +130,30 @@ def test_each_text_is_encoded_once_whatever_is_killed(tmp_path):
     calls.clear()
     np.testing.assert_array_equal(VectorStore(encoder, tmp_path).documents(TEXTS), vectors[:5])
     assert len([*itertools.chain(*calls)]) == 2
+
+
+@cases("others, warned", (-1.0, True), (1.001, False))
+def test_a_function_that_changed_under_its_name_encodes_again(tmp_path, caplog, others, warned):
+    """Hazard: `first.encode` and `second.encode` of one class have the same name."""
+
+    def made(factor):
+        def encode(texts):
+            asked.append(len(texts))
+            return [[len(text), factor * text.count("a") + 1] for text in texts]
+
+        return PythonEncoder(encode)
+
+    asked, texts = [], ["a" * length for length in range(1, 31)]
+    first = VectorStore(made(1.0), tmp_path).queries(texts)
+    second = VectorStore(made(others), tmp_path)
+    given = second.queries(texts)
+    expected = VectorStore(made(others), tmp_path / "new").queries(texts) if warned else first
+    np.testing.assert_array_equal(given, expected)
+    assert ("All queries are encoded again" in caplog.text) == warned
+    assert asked[:2] == [30, 8]  # a few texts tell
+    before = len(asked)
+    second.queries(texts)
+    assert len(asked) == before
 
 
 def test_other_prefixes_and_models_have_vectors_of_their_own():

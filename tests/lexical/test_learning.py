@@ -271,6 +271,28 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
         learn_lexical_model(without, seed=1)
 
 
+@cases("judged_documents", 12, 11, ids=["all", "all but one"])
+def test_queries_with_all_documents_judged_are_enough(judged_documents):
+    """Hazard: nothing is left that a mate should beat."""
+    documents = {f"d{row}": f"wort{row} haus{row}" for row in range(12)}
+    judgments = [
+        (f"q{query}", f"d{row}", int(row == query % 12))
+        for query in range(24)
+        # One query of all documents must not take their candidates from the others.
+        for row in {query % 12, *range(12 if not query else judged_documents)}
+    ]
+    queries = {f"q{row}": f"word{row % 12} of{row}" for row in range(24)}
+    model = sc.train(
+        queries=queries, documents=documents, judgments=judgments, preset="lexical", folds=0
+    )
+    assert model.search([queries["q3"]], k=1)[0][0].id == "d3"
+
+
+def test_one_pair_of_sentences_is_enough():
+    model = sc.train(documents={"d1": "haus", "d2": "baum"}, parallel=[("house", "haus")])
+    assert [hit.id for hit in model.search(["house"])[0]] == ["d1"]
+
+
 def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):
     """Hazard: a table knows the words of the queries that it was learned from too well."""
     learner, seen, weighed = _Learner(texts, 13, None), [], []

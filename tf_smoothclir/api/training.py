@@ -170,7 +170,7 @@ def teach(
         encoder: A function from a list of texts to `[texts, dim]`; an object of a library with
             `encode_queries` and `encode_documents`, or with `encode`; or what `--encoder` takes,
             such as "http://localhost:8000/v1". Vectors are kept in `cache_dir` by text; those of a
-            function, by its name.
+            function, by its name, as long as it gives some of the texts the same ones.
         judgments: As for `train`, of some of the queries.
         splits: As for `train`, of the judged queries.
         encoder_model: The model that a server is asked for.

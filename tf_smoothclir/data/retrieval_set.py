@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import itertools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -102,8 +103,14 @@ class RetrievalSet:
         judged[self.query_rows] = True
         rows = np.flatnonzero(judged & (self.splits == SPLITS.index(split)))
         if not rows.size:
-            reason = f"no query of the {split} split has a judgment ({judged.sum()} judged queries)"
-            remedy = "Move some to this split, or judge more queries"
+            counted, remedy = f"{judged.sum()} judged queries", "Judge more queries"
+            if self.source.splits() is None:  # drawn
+                texts = {query.text for query in itertools.compress(self.source.queries(), judged)}
+                if len(texts) < judged.sum():
+                    counted += f" of {len(texts)} texts; one split has all of the same text"
+            else:
+                remedy = "Move some to this split, or judge more queries"
+            reason = f"no query of the {split} split has a judgment ({counted})"
             raise input_error(self.source.name, reason, remedy)
         return rows
 

@@ -1,7 +1,10 @@
 """Statistics of a retrieval set: Table 1 of the paper and more."""
 
 import dataclasses
+import functools
+import itertools
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -10,6 +13,7 @@ import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS, Text
+from tf_smoothclir.encoder.tokenizer import is_unspaced, words_of
 
 _WORD = re.compile(r"\w+")
 PERCENTILES = (25, 50, 75, 90, 99, 100)
@@ -22,7 +26,7 @@ class CollectionStatistics:
 
     # "Partly relevant" (the paper's SR): from grade 1 to below the highest. A percentile is the
     # smallest value that at least that share does not exceed. Lengths count what white space
-    # separates.
+    # separates, and each character of a script without spaces. Without queries, all is 0.
 
     name: str
     queries: int
@@ -79,12 +83,12 @@ def collection_statistics(retrieval_set: RetrievalSet) -> CollectionStatistics:
         name=source.name,
         queries=len(query_lengths),
         documents=len(document_lengths),
-        partly_relevant_mean=float(partly_relevant.mean()),
-        without_partly_relevant=float((partly_relevant == 0).mean()),
+        partly_relevant_mean=_mean(partly_relevant),
+        without_partly_relevant=_mean(partly_relevant == 0),
         partly_relevant_percentiles=tuple(_percentile(partly_relevant, p) for p in PERCENTILES),
-        query_length_mean=float(query_lengths.mean()),
+        query_length_mean=_mean(query_lengths),
         query_length_median=_percentile(query_lengths, 50),
-        document_length_mean=float(document_lengths.mean()),
+        document_length_mean=_mean(document_lengths),
         document_length_median=_percentile(document_lengths, 50),
         query_vocabulary=query_vocabulary,
         document_vocabulary=document_vocabulary,
@@ -94,12 +98,34 @@ def collection_statistics(retrieval_set: RetrievalSet) -> CollectionStatistics:
 
 def _count_texts(texts: Iterable[Text]) -> tuple[np.ndarray, int]:
     """The length of each text, and the vocabulary size."""
-    lengths, words = [], Counter()
+    lengths, vocabulary = [], Counter()
     for text in texts:
-        lengths.append(len(text.text.split()))
-        words.update(_WORD.findall(text.text.lower()))
-    return np.array(lengths), sum(count > 1 for count in words.values())
+        counted = [_counted(chunk) for chunk in text.text.split()]
+        lengths.append(sum(length for length, _ in counted))
+        for _, words in counted:
+            vocabulary.update(words)
+    return np.array(lengths, np.int64), sum(count > 1 for count in vocabulary.values())
+
+
+@functools.lru_cache(1 << 16)
+def _counted(chunk: str) -> tuple[int, list[str]]:
+    """The length of what stands between white space, and its words for the vocabulary."""
+    if chunk.isascii():
+        return 1, _WORD.findall(chunk.lower())
+    pieces = [match[0] for match in words_of(chunk)]
+    words = [[piece] if is_unspaced(piece) else _marked_words(piece.lower()) for piece in pieces]
+    return len(pieces), [*itertools.chain.from_iterable(words)]
+
+
+def _marked_words(text: str) -> list[str]:
+    """The matches of `_WORD`, which the vowel signs and accents of a word do not end."""
+    kept = (c if _WORD.match(c) or unicodedata.category(c)[0] == "M" else " " for c in text)
+    return [word for word in "".join(kept).split() if _WORD.search(word)]
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else 0.0
 
 
 def _percentile(values: np.ndarray, percent: int) -> int:
-    return int(np.percentile(values, percent, method="inverted_cdf"))
+    return int(np.percentile(values, percent, method="inverted_cdf")) if len(values) else 0

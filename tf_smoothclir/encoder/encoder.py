@@ -132,11 +132,9 @@ class Encoder:
                 are cut as in training.
 
         Raises:
-            TypeError: `texts` is a single text.
+            TypeError: `texts` is a single text, or something in it is no text.
         """
-        if isinstance(texts, (str, bytes)):
-            raise TypeError("texts must be several texts: write [text] for a single one.")
-        texts = list(texts)
+        texts = _listed(texts)
         vectors = np.empty([len(texts), self.dim], np.float32)
         for begin in range(0, len(texts), _TEXTS_PER_BATCH):
             part = slice(begin, begin + _TEXTS_PER_BATCH)
@@ -151,7 +149,7 @@ class Encoder:
         """
         most, read = self._tower.max_tokens, self._evidence.of_tokens
         as_is = self._tower.pretokenized
-        return [read(tokens_of(_characters(text), as_is)[:most]) for text in texts]
+        return [read(tokens_of(_characters(text), as_is)[:most]) for text in _listed(texts)]
 
     def token_vectors(self, texts: Iterable[Text]) -> list[TokenVectors]:
         """Returns the tokens of each text with their vectors; `explain` is made of them.
@@ -159,7 +157,7 @@ class Encoder:
         Args:
             texts: Any texts.
         """
-        read = self._read(list(texts))
+        read = self._read(_listed(texts))
         vectors_of_texts = []
         for tokens in read.texts():
             weights = read.weights[tokens, np.newaxis]
@@ -232,6 +230,17 @@ class _Ids(dict):
 
     def __missing__(self, word: str) -> int:
         return _UNKNOWN_ID
+
+
+def _listed(texts: Iterable[Text]) -> list[Text]:
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts must be several texts: write [text] for a single one.")
+    texts = list(texts)
+    for place, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            kind = type(text).__name__
+            raise TypeError(f"texts[{place}] is {text!r}, a {kind}: give a string, '' for none.")
+    return texts
 
 
 def _characters(text: Text) -> str:

@@ -14,7 +14,10 @@ class ForeignEncoder(abc.ABC):
         name: To show people, such as "intfloat/multilingual-e5-small".
         digest: A hex digest that is another one whenever the vectors may be others. Vectors are
             kept under it.
+        may_change: Whether others may have the same digest, as functions of the same name have.
     """
+
+    may_change = False
 
     def __init__(self, name: str, *parts: str, query_prefix: str = "", document_prefix: str = ""):
         """Names an encoder.

@@ -42,6 +42,7 @@ class PythonEncoder(ForeignEncoder):
         """
         name = name or getattr(model, "__qualname__", type(model).__qualname__)
         super().__init__(name, digest or name, **prefixes)
+        self.may_change = not digest
         self._encode = dict(zip(("queries", "documents"), _methods(model, name)))
 
     def _encoded(self, texts: list[str], role: str) -> np.ndarray:

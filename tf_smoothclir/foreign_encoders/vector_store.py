@@ -22,6 +22,7 @@ _PLURALS = {"query": "queries", "document": "documents"}
 _KEY = 16
 _TEXTS_AT_ONCE = 256
 _SECONDS_BETWEEN_NOTES = 60
+_TEXTS_CHECKED, _SAME = 8, 0.1  # distance of two vectors that differ by rounding
 
 
 class VectorStore:
@@ -32,6 +33,7 @@ class VectorStore:
         self._encoder = encoder
         path = Path(cache_dir, "encoders", encoder.digest[:32])
         self._directory = make_directory(path, "--cache_dir")
+        self._checked: set[str] = set()
 
     def queries(self, texts: Sequence[str]) -> np.ndarray:
         """Unit vectors of queries, `[texts, dim]` float32."""
@@ -49,13 +51,41 @@ class VectorStore:
             if not texts:
                 return np.zeros((0, self._dim(role)), np.float32)
             rows = self._rows(role)
+            if self._encoder.may_change and role not in self._checked:
+                rows = self._checked_rows(role, rows, dict(zip(keys, texts)))
             missing = {key: text for key, text in zip(keys, texts) if key not in rows}
             if missing:
                 self._encode(role, missing)
                 rows = self._rows(role)
-            path, shape = self._directory / f"{role}.vectors", (len(rows), self._dim(role))
-            vectors = np.memmap(path, "<f4", mode="r", shape=shape)
-            return vectors[[rows[key] for key in keys]]
+            return self._kept(role, rows, keys)
+
+    def _kept(self, role: str, rows: dict[bytes, int], keys: Sequence[bytes]) -> np.ndarray:
+        path, shape = self._directory / f"{role}.vectors", (len(rows), self._dim(role))
+        return np.memmap(path, "<f4", mode="r", shape=shape)[[rows[key] for key in keys]]
+
+    def _checked_rows(
+        self, role: str, rows: dict[bytes, int], texts: dict[bytes, str]
+    ) -> dict[bytes, int]:
+        """The rows, or none if the encoder gives some of the texts other vectors than it did."""
+        keys = [key for key in texts if key in rows]
+        keys = keys[:: -(-len(keys) // _TEXTS_CHECKED) or 1]
+        if not keys:
+            return rows
+        kept, now = self._kept(role, rows, keys), self._asked(role, [texts[key] for key in keys])
+        self._checked.add(role)
+        if kept.shape == now.shape and (np.linalg.norm(kept - now, axis=1) < _SAME).all():
+            return rows
+        logging.warning(
+            f"encoder {self._encoder.name}: its vectors are not those that were kept under this"
+            f" name. All {_PLURALS[role]} are encoded again."
+        )
+        for name in ("keys", "dim", "vectors"):  # in this order, a kill leaves none that counts
+            (self._directory / f"{role}.{name}").unlink()
+        return {}
+
+    def _asked(self, role: str, texts: list[str]) -> np.ndarray:
+        """Unit vectors that the encoder gives texts."""
+        return unit_vectors(getattr(self._encoder, f"encode_{_PLURALS[role]}")(texts))
 
     def _rows(self, role: str) -> dict[bytes, int]:
         """Key of a text -> row of its vector."""
@@ -70,7 +100,6 @@ class VectorStore:
 
     def _encode(self, role: str, missing: dict[bytes, str]) -> None:
         """Encodes texts, shortest first, and appends their vectors."""
-        encode = getattr(self._encoder, f"encode_{_PLURALS[role]}")
         order = sorted(missing, key=lambda key: len(missing[key]))
         what = f"Encode {len(order)} {_PLURALS[role]} with {self._encoder.name}"
         logging.info("%s", what)
@@ -86,7 +115,7 @@ class VectorStore:
             of_vectors.truncate(rows * dim * 4)
             for start in range(0, len(order), _TEXTS_AT_ONCE):
                 keys = order[start : start + _TEXTS_AT_ONCE]
-                vectors = unit_vectors(encode([missing[key] for key in keys]))
+                vectors = self._asked(role, [missing[key] for key in keys])
                 if not np.isfinite(vectors).all() or vectors.shape[1] != (dim or vectors.shape[1]):
                     raise input_error(
                         f"encoder {self._encoder.name}",

@@ -272,11 +272,15 @@ class _Learner:
         hashes = hash_ids(ids, f"folds {self._seed}")
         fold = (hashes % np.uint64(_FOLDS)).astype(int)
         chosen = hashes.argsort(kind="stable").argsort() < _QUERIES_FOR_WEIGHTS
-        unjudged = len(retrieval_set.document_ids) - np.bincount(retrieval_set.query_rows).max()
-        most = min(_CANDIDATES, unjudged)
+        judged = np.bincount(retrieval_set.query_rows, minlength=len(retrieval_set.query_ids))
+        unjudged = len(retrieval_set.document_ids) - judged[self._training]
+        chosen &= unjudged > 0  # others have nothing that a mate should beat
+        most = unjudged.min(where=chosen, initial=_CANDIDATES)
         parts = [self._training[chosen & (fold == fold_number)] for fold_number in range(_FOLDS)]
         # A fold of a very small set may have no mates.
         used = [n for n, rows in enumerate(parts) if np.isin(self._mates.queries, rows).any()]
+        if not used:
+            return model.weights
         others = [self._training[fold != fold_number] for fold_number in used]
         tables = self._documents.pairs.tables(model.fields[0], self._lower_grades, others)
         tables = [self._mixed(pruned(learned), evidence)[0] for learned, evidence in tables]

@@ -54,6 +54,10 @@ def pairs() -> dict[tuple[int, int], int]:
                 swapped = unicodedata.normalize("NFC", letter + accents[1])
                 if unicodedata.normalize("NFC", swapped + accents[0]) == chr(code) != swapped:
                     composed[ord(swapped[0]), ord(accents[0])] = code
+    for (small, mark), code in list(composed.items()):
+        capital = chr(small).upper()  # of which Unicode has none with that mark
+        if len(capital) == 1 and chr(code).lower() == chr(code) != chr(code).upper():
+            composed.setdefault((ord(capital), mark), code)
     for code in _CYRILLIC:
         for stress in _STRESSES:
             composed.setdefault((code, stress), code)

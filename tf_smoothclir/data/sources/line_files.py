@@ -37,11 +37,18 @@ def any_lines(path: Path) -> Iterator[tuple[int, str]]:
                 if len(raw) == longest:
                     reason = f"the line has more than {longest:,} bytes"
                     raise input_error(path, reason, "Decompress the file", line=line)
+                if line == 1 and b"\r" in raw.rstrip(b"\r\n") and not raw.endswith(b"\n"):
+                    reason = "all lines end in carriage returns alone"
+                    remedy = "Make them line feeds, for example with tr '\\r' '\\n'"
+                    raise input_error(path, reason, remedy, line=line)
                 text = _decode(raw, path, line, offset)
                 offset += len(raw)
                 yield line, text
-    except (OSError, EOFError, zlib.error) as error:
-        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        remedy = "Write it again, or name it without .gz if it is not compressed"
+        raise input_error(path, f"cannot be read: {error}", remedy) from None
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
         raise input_error(path, reason, "Check the path") from None
 
 

@@ -136,7 +136,10 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     at, first = next(lines, (0, ""))
     if not at:
         raise empty_file(path)
-    headers = {d: next(csv.reader([first], delimiter=d), []) for d in _DELIMITERS}
+    try:
+        headers = {d: next(csv.reader([first], delimiter=d), []) for d in _DELIMITERS}
+    except csv.Error as error:
+        raise _no_csv(path, error, at) from None
     named = (d for d, fields in headers.items() if is_header(fields, role, columns))
     # Of a header that does not name what is needed, the error shows the columns that there are.
     delimiter = next(named, None) or max(headers, key=lambda d: len(headers[d]))
@@ -161,9 +164,13 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
                 reason = f"{len(fields)} values instead of {width}, as in the first line"
                 raise input_error(path, reason, _QUOTE, line=at)
     except csv.Error as error:
-        raise input_error(path, f"this is no CSV ({error})", _QUOTE, line=begin) from None
+        raise _no_csv(path, error, begin) from None
     if begin == 2:
         raise empty_file(path)
+
+
+def _no_csv(path: Path, error: csv.Error, line: int) -> InputError:
+    return input_error(path, f"this is no CSV ({error})", _QUOTE, line=line)
 
 
 _QUOTE = "Put texts into quotation marks that hold one, a separator or a line end"
