@@ -18,8 +18,7 @@ from tf_smoothclir.encoder.tokenizer import tokens_of
 class Lengths(dict):
     """Each word has the number of its characters as its id."""
 
-    def __missing__(self, word):
-        return len(word)
+    __missing__ = staticmethod(len)
 
 
 def check(table, texts, pretokenized=False):
@@ -39,7 +38,7 @@ TEXTS = st.lists(DRAWN_TEXTS | st.text(max_size=20).map(lambda text: f"a {text} 
 @settings(deadline=None, max_examples=200, derandomize=True)
 def test_texts_have_their_tokens_whatever_was_read_before(batches, pretokenized):
     table = ChunkTable(Lengths(), pretokenized)
-    for texts in batches + batches:
+    for texts in batches * 2:
         check(table, texts, pretokenized)
 
 
@@ -58,10 +57,9 @@ def test_chunks_are_told_apart_where_they_share_a_slot(monkeypatch, slots):
 
 
 def test_long_chunks_are_read_like_short_ones():
-    table = ChunkTable(Lengths(), False)
     texts = ["x" * length + end for length in range(MOST_BYTES - 2, MOST_BYTES + 3) for end in "ab"]
-    check(table, [*texts, " ".join(texts), "", "  ", "漢" * 40 + " 漢"])
-    check(table, ["a, " * 30, texts[-1], "a b\0 b a\0 \0", "end0 end2 End1"])
+    hostile = ["", "  ", "漢" * 40 + " 漢", "a, " * 30, "a b\0 b a\0 \0", "end0 End1"]
+    check(ChunkTable(Lengths(), False), [*texts, " ".join(texts), *hostile])
 
 
 def test_threads_share_a_table_and_a_copy_is_empty():

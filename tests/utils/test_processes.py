@@ -228,8 +228,7 @@ from tf_smoothclir.utils.memory import give_back_memory, reuse_freed_memory, reu
 def faults(megabytes):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(20):
-        pages = np.ones(megabytes << 20, np.uint8), np.ones(megabytes << 20, np.uint8)
-        del pages
+        np.ones(megabytes << 20, np.uint8), np.ones(megabytes << 20, np.uint8)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 reuse_freed_memory()
 with reusing_large_arrays():
