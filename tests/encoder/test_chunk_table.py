@@ -52,8 +52,7 @@ def test_chunks_are_told_apart_where_they_share_a_slot(monkeypatch, slots):
     table = ChunkTable(Lengths(), False)
     for begin in range(0, 60, 20):
         check(table, [f"word{i}, Word{i + 1}" for i in range(begin, begin + 20)] * 2)
-    # 120 chunks, half of which have a comma, which is a token.
-    assert table.size == 120 + 180
+    assert table.size == 120 + 180  # half of the chunks have a comma, which is a token
 
 
 def test_long_chunks_are_read_like_short_ones():
