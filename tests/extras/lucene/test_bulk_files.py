@@ -72,7 +72,7 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
     asked = lines_of(tmp_path / "out" / "queries.ndjson")
     assert asked[::2] == [{}] * 4
     fields = json.loads((tmp_path / "out" / "mapping.json").read_text())["mappings"]["properties"]
-    for query, body in zip(queries, asked[1::2], strict=True):
+    for query, body in zip(queries[:4], asked[1::2], strict=True):
         assert clauses_of(body).keys() == fields.keys() & {"words", "vector"}
         right = family(name).scores(models, [query.text] * 30, list(texts.values()))
         found = np.array([score(body, records[id_]) for id_ in texts])
