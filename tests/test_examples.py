@@ -47,7 +47,7 @@ def executed(parts, monkeypatch, directory):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_child_process")
+@pytest.mark.usefixtures("no_child_process", "built_in_alone")  # pages register plug-ins
 @cases("page", *HERE, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run_from_top_to_bottom(page, monkeypatch, tmp_path):
     executed(blocks(page), monkeypatch, tmp_path)
