@@ -96,9 +96,10 @@ class Family:
         """Scorer of queries over a collection; 0 for what has nothing to do with a query."""
         raise NotImplementedError(f"{type(self).__name__}.scorer")
 
-    def look(self, over: ModelsOverSet) -> Callable[[Retriever], str] | None:
-        """What tells, by a retriever of what is trained so far, which part ranks alone without it.
+    def look(self, over: ModelsOverSet) -> Callable[[Callable[[], Retriever], bool], str] | None:
+        """What tells, by what is trained so far, which part ranks alone without it.
 
+        It takes what makes a retriever of what is trained, and whether training has yet to begin.
         It returns the name of that part, or "" where what is trained may count in the end. None:
         it is trained to the end in any case.
 

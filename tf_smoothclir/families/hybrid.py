@@ -58,11 +58,11 @@ class Hybrid(Family):
         # Random vectors, or layers over vectors, say nothing before they are trained.
         starts_well = model.initial_vectors == "bilingual" and model.tower == "average_pooling"
 
-        def look(dense, early):
+        def look(make_dense, early):
             if early and not starts_well:
                 return ""
             texts = texts_of(over)
-            parts = _rows_of({**over.retrievers, "dense": dense}, self.parts, texts)
+            parts = _rows_of({**over.retrievers, "dense": make_dense()}, self.parts, texts)
             return "" if may_count(texts, parts, fusion, early) else alone
 
         return look

@@ -100,8 +100,8 @@ def _trained(
     """What was trained, how far, and the part that ranks alone without it, or ""."""
     inputs, with_task = inputs_of(over, run, processes), over.settings.retrieval.with_task
     if look and not run.begun:
-        untrained = family(with_task).retrievers(inputs.model, over)[with_task]
-        if alone := look(untrained, True):
+        retrievers_of = family(with_task).retrievers
+        if alone := look(lambda: retrievers_of(inputs.model, over)[with_task], True):
             return None, Progress(), alone
     trainer = trainer_of(over, run, processes, callbacks, look, inputs)
     progress = trainer.train()

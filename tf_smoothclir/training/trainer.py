@@ -26,9 +26,9 @@ from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.memory import reusing_large_arrays
 from tf_smoothclir.utils.progress import progress_bar
 
-# From a scorer by what is trained, and whether training has yet to begin, to the name of what ranks
-# alone without it, or "".
-Look = Callable[[Scorer, bool], str]
+# From what makes a scorer by what is trained, and whether training has yet to begin, to the name of
+# what ranks alone without it, or "".
+Look = Callable[[Callable[[], Scorer], bool], str]
 # Steps in one call of the graph: each call costs Python a millisecond.
 STEPS_PER_CALL = 16
 
@@ -225,7 +225,7 @@ class Trainer:
         """The history of an epoch except its losses; chooses what is trained on next."""
         validation, scorer = self._validation()
         if self._look and self.progress.epoch + 1 < self._settings.epochs:
-            self.ranks_alone = self._look(scorer, False)
+            self.ranks_alone = self._look(lambda: scorer, False)
         if self.ranks_alone:
             return {"validation": validation}
         chosen = self.task.batches.after_epoch(self.progress.epoch + 1, scorer)
