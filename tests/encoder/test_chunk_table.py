@@ -25,7 +25,7 @@ def check(table, texts, pretokenized=False):
     """Compares with the tokens of each text alone."""
     read = [text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts]
     expected = [tokens_of(text, pretokenized) for text in read]
-    tokens, ends = table.read(texts)
+    tokens, ends = table.read(read)
     assert [table.words[number] for number in tokens] == [*itertools.chain(*expected)]
     assert ends.tolist() == [*itertools.accumulate(map(len, expected))]
     assert table.ids[tokens].tolist() == [len(word) for words in expected for word in words]

@@ -45,7 +45,9 @@ class ChunkTable:
         self._id_of, self._pretokenized = ids, pretokenized
         self._numbers: dict[str, int] = {}
         self.words: list[str] = []
-        self._ids, self._tokens, self._begins, self._sizes = (_Numbers(np.int64) for _ in range(4))
+        # Chunk n has the tokens from the n-th end to the next one.
+        self._ids, self._tokens, self._ends = (_Numbers(np.int64) for _ in range(3))
+        self._ends.extend([0])
         self._hashes = _Numbers(np.uint64)
         self._slots = np.full(_LEAST_SLOTS, _NONE)
         self._lock = threading.Lock()
@@ -63,17 +65,18 @@ class ChunkTable:
         """`[words]` int64, the ids of the different tokens, and numbers without meaning."""
         return self._ids.values
 
-    def read(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """`[tokens]`, the place of each token in `words`; `[texts]`, where those of each end."""
-        encoded = list(map(_utf_8, texts))
+        encoded = [text.encode("utf-8", _EITHER) for text in texts]
         # A space after each text, and what the last block may reach over it.
         data = np.frombuffer(b" ".join([*encoded, bytes(_BLOCK)]), np.uint8)
         ends = np.flatnonzero(data == _SPACE)
         begins = np.concatenate([[0], ends + 1])[: len(ends)]
         with self._lock:
             chunks = self._chunks(data, begins, ends - begins)
-        sizes = self._sizes.values[chunks]
-        tokens = self._tokens.values[ranges(self._begins.values[chunks], sizes)]
+        begins = self._ends.values[chunks]
+        sizes = self._ends.values[chunks + 1] - begins
+        tokens = self._tokens.values[ranges(begins, sizes)]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         last = np.searchsorted(ends, np.cumsum(lengths + 1) - 1)  # chunk of each text
         return tokens, np.cumsum(sizes)[last]
@@ -116,14 +119,13 @@ class ChunkTable:
             if tokens.count(between) == len(hashes) - 1:
                 break
         ends = [place for place, word in enumerate([*tokens, between]) if word == between]
-        sizes = np.diff([-1, *ends]) - 1
-        words = [self._number(word) for word in tokens if word != between]
+        # Before each end stand the words between chunks, too.
+        self._ends.extend(len(self._tokens) + np.array(ends) - np.arange(len(ends)))
+        self._tokens.extend([self._number(word) for word in tokens if word != between])
         before = len(self._hashes)
-        new, number = np.arange(before, before + len(hashes)), before + len(hashes)
         self._hashes.extend(hashes)
-        self._begins.extend(len(self._tokens) + np.cumsum(sizes) - sizes)
-        self._sizes.extend(sizes)
-        self._tokens.extend(words)
+        number = len(self._hashes)
+        new = np.arange(before, number)
         self._ids.extend([self._id_of[word] for word in self.words[len(self._ids) :]])
         if number * _SLOTS_PER_CHUNK > len(self._slots):
             bits = (number * _SLOTS_PER_CHUNK).bit_length()
@@ -171,9 +173,3 @@ class _Numbers:
         if self._size > len(self.values):
             self.values = np.resize(self.values, 2 * self._size)
         self.values[before : self._size] = numbers
-
-
-def _utf_8(text: str | bytes) -> bytes:
-    if isinstance(text, bytes):
-        return text.decode("utf-8", "replace").encode()
-    return text.encode("utf-8", _EITHER)

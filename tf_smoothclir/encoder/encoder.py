@@ -187,7 +187,7 @@ class Encoder:
         if self._chunks.size > _MOST_REMEMBERED:
             self._chunks = self._empty_table()
         table = self._chunks  # another thread may begin a new one
-        words, ends = table.read(texts)
+        words, ends = table.read(list(map(_characters, texts)))
         begins = np.concatenate([[0], ends])[:-1]
         lengths = np.minimum(ends - begins, self._tower.max_tokens)  # cut as in training
         if lengths.sum() < len(words):
