@@ -9,6 +9,7 @@ python -m benchmarks.encoding
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -91,28 +92,36 @@ def numpy_encoder(
         tower = _tower(Path(directory), known, dim)
         tower.save(str(path))
         write_manifest(path, "document", {"version": 1, "pair_id": ""})
-        split = np.array_split(np.array(texts(documents, tokens, known), object), threads)
-        # An executor ends with an error where a process does not start; a Pool tries for ever.
-        with ProcessPoolExecutor(
-            threads, common.PROCESSES, initializer=_load_encoder, initargs=(directory,)
-        ) as pool:
-            list(pool.map(_encode, [list(part[:_BATCH]) for part in split]))  # both are ready
+        parts = np.array_split(np.array(texts(documents, tokens, known), object), threads)
+        with contextlib.ExitStack() as running:
+            # An executor ends with an error where a process does not start; a Pool tries for ever.
+            pools = [
+                running.enter_context(
+                    ProcessPoolExecutor(
+                        1, common.PROCESSES, initializer=_load, initargs=(directory, list(part))
+                    )
+                )
+                for part in parts
+            ]
+            for ready in [pool.submit(_encode, _BATCH) for pool in pools]:
+                ready.result()
             begin = time.perf_counter()
-            of_processor = sum(pool.map(_encode, [list(part) for part in split]))
+            encoded = [pool.submit(_encode, len(part)) for pool, part in zip(pools, parts)]
+            of_processor = sum(future.result() for future in encoded)
             speed = _per_second(documents, time.perf_counter() - begin, of_processor)
         lengths = tower.encoder(texts(_BATCH, tokens, known)).lengths.numpy()
         return {**speed, "tokens a document": float(lengths.mean())}
 
 
-def _load_encoder(export_dir: str) -> None:
-    global _encoder
-    _encoder = Encoder(export_dir, "document")
+def _load(export_dir: str, part: list[str]) -> None:
+    global _encoder, _texts
+    _encoder, _texts = Encoder(export_dir, "document"), part
 
 
-def _encode(part: list[str]) -> float:
-    """The seconds of the processor."""
+def _encode(count: int) -> float:
+    """The seconds of the processor for the first texts of this process."""
     begin = time.process_time()
-    _encoder.encode(part)
+    _encoder.encode(_texts[:count])
     return time.process_time() - begin
 
 

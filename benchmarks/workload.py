@@ -27,6 +27,7 @@ ZIPF = 0.91
 _NEGATIVES = 40
 FIRST_TOKEN = 2  # after padding and unknown
 _VALIDATION_QUERIES = 20
+_ROWS_AT_ONCE = 1 << 14
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +108,6 @@ def tokenized_set_of(workload: Workload, directory: Path) -> TokenizedSet:
     """
     retrieval_set = RetrievalSet.load(SyntheticSource(workload))
     generator = np.random.default_rng(13)
-    in_use = workload.tokens_in_use or workload.vocabulary - FIRST_TOKEN
     for role, texts, mean, spread in (
         ("query", retrieval_set.query_ids, workload.query_tokens, 1 / 2),
         ("document", retrieval_set.document_ids, workload.document_tokens, 1 / 3),
@@ -115,15 +115,22 @@ def tokenized_set_of(workload: Workload, directory: Path) -> TokenizedSet:
         spread = 0 if workload.same_lengths else spread
         low, high = int(mean * (1 - spread)), int(mean * (1 + spread))
         lengths = generator.integers(low, high + 1, len(texts))
-        ranks = workload.rows_apart * zipf_ranks(generator, lengths.sum(), in_use)
-        if workload.rare_tokens:
-            rare = generator.random(len(ranks)) < workload.rare_tokens
-            others = workload.rows_apart * in_use, workload.vocabulary - FIRST_TOKEN
-            ranks[rare] = generator.integers(*others, rare.sum())
-        ids = FIRST_TOKEN + ranks
         with RaggedWriter(directory, role, "<i4") as writer:
-            writer.add(ids, lengths)
+            for begin in range(0, len(lengths), _ROWS_AT_ONCE):
+                part = lengths[begin : begin + _ROWS_AT_ONCE]
+                writer.add(FIRST_TOKEN + _ranks(workload, generator, part.sum()), part)
     return TokenizedSet(retrieval_set, directory, directory)
+
+
+def _ranks(workload: Workload, generator: np.random.Generator, count: int) -> np.ndarray:
+    """`[count]` int64, rows of a table from its first word on."""
+    in_use = workload.tokens_in_use or workload.vocabulary - FIRST_TOKEN
+    ranks = workload.rows_apart * zipf_ranks(generator, count, in_use)
+    if workload.rare_tokens:
+        rare = generator.random(len(ranks)) < workload.rare_tokens
+        others = workload.rows_apart * in_use, workload.vocabulary - FIRST_TOKEN
+        ranks[rare] = generator.integers(*others, rare.sum())
+    return ranks
 
 
 def training_loop(workload: Workload, settings: RunSettings, directory: Path):

@@ -63,6 +63,7 @@ def rows_of(table, *measurements):
     ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
     ("growth", [[*GROWN], GROWN], {"rounds": 1}, GROWING),
     ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
+    ("memory", [[50, 60], 2000], {"calls": 1, **ONCE}, [["MB of tokens", "MB of data", "pairs/s"]]),
     ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
     ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),
     ("serving", [], {**SERVED, "retriever": "hybrid"}, [["answers/s"]]),
