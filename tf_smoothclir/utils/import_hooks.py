@@ -1,16 +1,29 @@
 """Running code around the first import of a library, whoever imports it."""
 
+import contextlib
 import functools
 import importlib.abc
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 
 def around_import(library: str, context: Callable[[], AbstractContextManager]) -> None:
     """Runs the first import of a library inside a context."""
     sys.meta_path.insert(0, _Finder(library, context))
+
+
+@contextlib.contextmanager
+def hiding(*libraries: str) -> Iterator[None]:
+    """Lets what is imported inside the context find none of these libraries."""
+    hidden = [library for library in libraries if library not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # None: as if it were not installed
+    try:
+        yield
+    finally:
+        for library in hidden:
+            del sys.modules[library]
 
 
 class _Finder(importlib.abc.MetaPathFinder):
