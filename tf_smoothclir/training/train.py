@@ -37,7 +37,11 @@ from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import ObjectiveInputs, make_task, objective_inputs
 from tf_smoothclir.training.trainer import Look, Trainer
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.memory import give_back_memory, reuse_freed_memory
+from tf_smoothclir.utils.memory import (
+    give_back_memory,
+    reuse_freed_memory,
+    share_freed_memory,
+)
 
 
 def inputs_of(
@@ -162,6 +166,7 @@ def train(
         return read_record(run.metrics, dict, "Restore the file, or give --overwrite")
     choose_intraop_threads(settings)
     reuse_freed_memory()
+    share_freed_memory()
     if folds and (settings.training.distribution != "none" or settings.training.init_from):
         reason = "one process trains them from the beginning"
         raise input_error(f"--folds={folds}", reason, "Leave --distribution and --init_from out")

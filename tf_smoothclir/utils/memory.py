@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # of mallopt, by its number
+# Of mallopt, by its number.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8
 _LARGEST = 32 << 20  # bytes of an array; glibc takes no more
 _FREE = 256 << 20  # bytes
 _MOST_MAPPED = 1 << 16  # arrays; what glibc begins with
@@ -38,6 +39,13 @@ def reuse_freed_memory() -> None:
     # It would give it back to the system at once. To get new pages takes as long as half of the
     # work of a query over a million documents. The peak stays about the same.
     _set_options({_MMAP_THRESHOLD: _LARGEST, _TRIM_THRESHOLD: _FREE})
+
+
+def share_freed_memory() -> None:
+    """Lets threads use what others have freed, where the C library is glibc."""
+    # It gives each thread an arena of its own, up to eight for each processor: 2 to 5% of the peak
+    # of a training. Two arenas are as fast, for threads that work on large arrays.
+    _set_options({_ARENA_MAX: 2})
 
 
 @contextlib.contextmanager
