@@ -224,28 +224,47 @@ def test_the_peak_is_that_of_the_program_alone_not_of_the_one_that_started_it():
 FAULTS = """
 import resource
 import numpy as np
-from tf_smoothclir.utils.memory import give_back_memory, reuse_freed_memory, reusing_large_arrays
-def faults(megabytes):
+from tf_smoothclir.utils.memory import reuse_freed_memory
+def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(20):
-        np.ones(megabytes << 20, np.uint8), np.ones(megabytes << 20, np.uint8)
+        np.ones(8 << 20, np.uint8), np.ones(8 << 20, np.uint8)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+print(faults())
 reuse_freed_memory()
-with reusing_large_arrays():
-    faults(64)  # which gets the pages of both arrays
-    print(faults(64))
-give_back_memory()
-print(faults(64))
-faults(8)
-print(faults(8))
+faults()  # which gets the pages of both arrays
+print(faults())
 """
 
+ARENAS = """
+import ctypes, os, threading
+from tf_smoothclir.utils.memory import share_freed_memory
+libc = ctypes.CDLL(None)
+share_freed_memory()
+together = threading.Barrier(4 * os.cpu_count())
+def allocate():
+    together.wait()
+    ctypes.create_string_buffer(4000)
+threads = [threading.Thread(target=allocate) for _ in range(together.parties)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))  # one element for each arena
+libc.fflush(None)
+"""
+only_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has these")
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has these settings")
+
+@only_glibc
 def test_arrays_take_the_pages_of_those_before_them():
     done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, check=True)
-    large, large_after, small = map(int, done.stdout.split())
-    # 20 times two arrays have 655,360 pages of 4 kB, of 8 MB each 81,920; without it, all are new.
-    assert large < 100
-    assert large_after > 1000  # huge ones, of 2 MB, are fewer
-    assert small < 1000
+    before, after = map(int, done.stdout.split())
+    # 20 times two arrays of 8 MB have 81,920 pages of 4 kB; huge ones, of 2 MB, are fewer.
+    assert before > 1000 > after
+
+
+@only_glibc
+def test_threads_share_as_many_arenas_as_there_are_processors():
+    done = subprocess.run([sys.executable, "-c", ARENAS], capture_output=True, check=True)
+    assert 0 < done.stdout.count(b"<heap nr=") <= os.cpu_count()  # 4 times as many without it

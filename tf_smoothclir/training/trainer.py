@@ -23,7 +23,6 @@ from tf_smoothclir.training.processes import SINGLE_PROCESS, ProcessLost, Single
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.steps import Diverged, StepLoop, StepMonitor, StopRequest, are_finite
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.memory import reusing_large_arrays
 from tf_smoothclir.utils.progress import progress_bar
 
 # From what makes a scorer by what is trained, and whether training has yet to begin, to the name of
@@ -100,7 +99,7 @@ class Trainer:
         """Trains to the end, and leaves the weights of the best epoch in the task."""
         # Only now: the checkpoint has been restored.
         steps = StepLoop(self.task, self._processes.exchange)
-        with self._stop.listening(), reusing_large_arrays():
+        with self._stop.listening():
             self._callbacks.on_train_begin()
             try:
                 while not self._done():
