@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.cells import is_missing
+from tf_smoothclir.data.sources.cells import Place, is_missing
 from tf_smoothclir.data.sources.file_source import digest_with_columns, set_name
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.unjudged import ParallelSentences, sentences_of_files
@@ -28,6 +28,7 @@ class MemorySource(Source):
     parallel_files: Sequence[Path] = ()  # or the files that have them
     others: Iterable[Mapping[str, Any]] = ()  # columns of each document that are not searched
     columns: Mapping[str, str] = {}
+    places: Mapping[str, Place] = {}  # of the records of a stream that was made of something else
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class MemorySource(Source):
         return self._splits if self.is_judged else {}
 
     def place(self, stream: str, index: int) -> str:
-        return f"{stream}[{index}]"
+        return self.places.get(stream, lambda row: f"{stream}[{row}]")(index)
 
     def fingerprint(self) -> str:
         return digest_with_columns(self._digest, self.columns)
