@@ -194,6 +194,8 @@ def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_
     assert helpers.contents(path) == helpers.contents(path.parent / "whole")
     before = snapshot(path)
     assert build(path, changed[::-1], tower=None, update=True) == whole
+    with pytest.raises(InputError, match=r"id 'd3' is already used"):  # before any count
+        build(path, [*changed, changed[0]], update=True)
     assert caplog.messages[-1] == f"Nothing has changed: {len(changed)} documents"
     assert snapshot(path) == before
     with pytest.raises(InputError, match="different training runs"):
