@@ -14,6 +14,8 @@ import tf_smoothclir as sc
 from tests.cases import cases
 from tests.training import tiny_set
 from tf_smoothclir.api import collections
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_evaluation import evaluate_run
 
@@ -88,6 +90,12 @@ def test_search_in_documents_given_in_memory(one, parts, tmp_path, monkeypatch):
     assert {hit.id for hit in of_list[0]} <= {str(place) for place in range(len(some))}
     monkeypatch.setattr(collections, "index_in_memory", None)  # it is indexed once for all
     assert one.search(QUERIES[:1], 3, documents=listed, retriever=one.retriever) == of_list
+
+
+def test_documents_have_the_columns_and_the_language_of_training():
+    like = DataSettings(columns="text=body", document_language="fr")
+    source = collections.documents_of([{"id": 1, "body": "mot"}], None, like)
+    assert list(source.documents()) == [Text("1", "", "mot", "fr")]
 
 
 def test_an_index_on_disk_is_used_and_checked(models, tmp_path):

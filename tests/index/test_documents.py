@@ -168,8 +168,8 @@ def test_retrieval_set_is_a_collection(tmp_path):
     collection = open_collection("", DataSettings(data_dir=str(data)))
     assert len(list(collection.documents())) == DOCUMENTS
     assert collection.place("documents", 4).endswith("wiki_fr.documents:5")
-    same = open_collection(str(data / "wiki_fr.documents"), DataSettings())
-    assert [text[:3] for text in same.documents()] == [text[:3] for text in collection.documents()]
+    same = open_collection(str(data / "wiki_fr.documents"), DataSettings(document_language="fr"))
+    assert list(same.documents()) == list(collection.documents())
 
 
 def test_each_id_is_read_once_and_a_defect_is_named(tmp_path):

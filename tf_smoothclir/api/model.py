@@ -296,7 +296,7 @@ class Model:
 
         run = self._of_run("export", "it is an export already", "Copy its directory")
         path = make_directory(directory, "export: directory")
-        collection = documents_of(documents, self._tokenizer)
+        collection = documents_of(documents, self._tokenizer, run.settings().data)
         depth = whole_number(depth, "depth")
         export_run(run, path, search_model=search_model, search_depth=depth, collection=collection)
         return path
