@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import uuid
 
 import numpy as np
 import pyarrow as pa
@@ -212,6 +213,15 @@ def indexed(tmp_path_factory):
 def test_a_nested_entry_of_the_name_of_a_column_is_another_column():
     found = metadata.typed_columns([{"year": 1, "metadata": {"year": 2, "size": 3}}], 1)
     expected = {"year": [1], "metadata.year": [2], "size": [3]}
+    assert {name: column.to_pylist() for name, column in found.items()} == expected
+
+
+def test_values_that_a_column_cannot_have_become_text_without_quotes():
+    """Hazard: Arrow reads a number among dates as one, so 3 is in 1970."""
+    day, key = datetime.date(2020, 1, 2), uuid.UUID(int=5)
+    rows = [{"day": day, "key": key, "many": [1, "a"]}, {"day": 3, "key": None, "many": "b"}]
+    found = metadata.typed_columns(rows, 2)
+    expected = {"day": ["2020-01-02", "3"], "key": [str(key), None], "many": ['[1, "a"]', "b"]}
     assert {name: column.to_pylist() for name, column in found.items()} == expected
 
 
