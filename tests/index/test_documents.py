@@ -155,6 +155,7 @@ def test_a_defect_is_named(tmp_path, suffix, content, message):
     ([], "pipe.tsv", "it is not a regular file, and documents are read more than once"),
     (["a.txt"], "", "the directory holds no files"),
     (["a.tsv", "b.jsonl"], "", r"the directory holds \.jsonl and \.tsv"),
+    (["documents.tsv", "queries.de.tsv"], "", "the directory has queries, too: queries.de.tsv"),
 )
 def test_what_is_not_a_collection_is_named_with_its_flag(tmp_path, names, asked, message):
     for name in names:

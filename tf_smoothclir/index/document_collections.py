@@ -8,6 +8,7 @@ import numpy as np
 
 from tf_smoothclir.data.sources.cells import Place, id_of, in_file
 from tf_smoothclir.data.sources.columns import Role, Row
+from tf_smoothclir.data.sources.file_source import tables_of
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
 from tf_smoothclir.data.sources.opening import columns_of, labels_of, source_of
 from tf_smoothclir.data.sources.source import Source
@@ -48,6 +49,9 @@ def open_files(path: str | Path, flag: str, data: DataSettings | None = None) ->
     # A text that does not say its language has that of the models, as in the set of training.
     path = Path(local_path(path))
     if path.is_dir():
+        for queries in tables_of(path, "queries"):
+            reason = f"the directory has queries, too: {queries.name}"
+            raise input_error(f"{flag}={path}", reason, "Give the file of its documents")
         files = sorted(file for file in path.iterdir() if kind_of(file) and file.is_file())
         kinds = set(map(_kind, files))
         if len(kinds) == 1:
