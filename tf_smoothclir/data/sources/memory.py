@@ -69,9 +69,9 @@ class MemorySource(Source):
 
     def _texts(self, stream: str) -> Iterator[Text]:
         texts, code = self.texts[stream], self.language_of(stream)
-        if not code:
+        if not code or self.says_languages(stream):  # of such a set, the others are unknown
             return iter(texts)
-        return (text if text.language else text._replace(language=code) for text in texts)
+        return (text._replace(language=code) for text in texts)
 
     def says_languages(self, stream: str) -> bool:
         """Whether any text of a stream says what language it is in."""
@@ -172,12 +172,14 @@ def set_files(source: Source, splits: Mapping[str, str] | None) -> Contents:
 
 def _lines(source: Source, stream: str) -> Iterator[bytes]:
     records: Iterable[Text | Judgment] = getattr(source, stream)()
-    if isinstance(source, MemorySource) and stream in source.texts:
+    says = isinstance(source, MemorySource) and stream in source.texts
+    if says:
         records = source.texts[stream]  # with the languages that they say, not that of the set
+        says = source.says_languages(stream)
     others = source.metadata() if stream == "documents" else ()
     for record, more in itertools.zip_longest(records, others, fillvalue={}):
         fields = {**more, **record._asdict()}
-        if fields.get("language") == "":
+        if fields.get("language") == "" and not says:
             del fields["language"]
         if fields.get("weight") == 1.0 and stream == "judgments":
             del fields["weight"]
