@@ -145,10 +145,11 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
     (lambda m: m.evaluate(split="tset"), "there is no such split"),
     (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
-    (lambda m: m.evaluate(3), "data: it is a int"),
+    (lambda m: m.evaluate(3), "data: it is an int"),
+    (lambda m: m.build_index("x", update=True, overwrite=True), "^overwrite, update: the one"),
     (lambda m: sc.load("nowhere"), "there is no such directory"),
     (lambda m: sc.load(m.path.parent), "there is neither a run"),
-    (lambda m: sc.load(3), "it is a int"),
+    (lambda m: sc.load(3), "it is an int"),
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
     with pytest.raises(sc.InputError, match=message):

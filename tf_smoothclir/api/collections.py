@@ -72,6 +72,9 @@ class Searches:
 
     def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
+        if all(options.values()):
+            reason = "the one keeps nothing, the other what has not changed"
+            raise input_error(", ".join(options), reason, "Leave one of the two out")
         make_directory(directory.parent, "build_index: directory")
         source = documents_of(documents, self._tokenizer, self._models.manifest.data)
         collection, halves, manifest, data = self._indexed(source)

@@ -10,6 +10,7 @@ from typing import Any
 from tf_smoothclir.api.given import (
     columns_in,
     judgments_of,
+    kind,
     rows_of,
     splits_of,
     texts_and_others,
@@ -85,7 +86,7 @@ def given_set(
     elif isinstance(data, Source):
         splits = data.splits()
     else:
-        raise input_error(f"{where}: data", f"it is a {type(data).__name__}", _REMEDY)
+        raise input_error(f"{where}: data", f"it is {kind(data)}", _REMEDY)
     queries, documents, judged = map(Streamed, (data.queries, data.documents, data.judgments))
     languages = labels_of(settings)[::-1]
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)

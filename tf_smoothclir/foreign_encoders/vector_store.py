@@ -118,11 +118,9 @@ class VectorStore:
                 keys = order[start : start + _TEXTS_AT_ONCE]
                 vectors = self._asked(role, [missing[key] for key in keys])
                 if vectors.shape[1] != (dim or vectors.shape[1]):
-                    raise input_error(
-                        f"encoder {self._encoder.name}",
-                        f"it returned vectors of {vectors.shape[1]} numbers, after those of {dim}",
-                        "Check it; another model needs another name",
-                    )
+                    reason = f"it returned {vectors.shape[1]} numbers, after vectors of {dim}"
+                    remedy = "Check it; another model needs another name"
+                    raise input_error(f"encoder {self._encoder.name}", reason, remedy)
                 if not dim:
                     dim = vectors.shape[1]
                     write_text(paths[2], str(dim))

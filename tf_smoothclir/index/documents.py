@@ -41,9 +41,7 @@ def document_writer(directory: Path) -> Iterator[Callable[[Sequence[Text]], None
 
 
 class DocumentStore:
-    """The documents of a directory, on disk; `hashes`: `[documents]` uint64, of the ids."""
-
-    # `fields`: those of `Text` by name, of which each is read alone.
+    """Documents on disk: `fields` of `Text` by name; `hashes`, `[documents]` uint64, of the ids."""
 
     def __init__(self, directory: Path):
         self.hashes = np.fromfile(directory / _HASHES, "<u8")
