@@ -100,8 +100,9 @@ def _typed(values: list) -> pa.Array:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, OverflowError):  # of several types
         array = pa.array(texts)
-    # Arrow reads a number among dates as one.
-    if pa.types.is_struct(array.type) or (pa.types.is_temporal(array.type) and len(kinds) > 1):
+    # Arrow reads a number among dates as one; only some of its releases have a type of UUIDs.
+    is_own = pa.types.is_struct(array.type) or isinstance(array.type, pa.BaseExtensionType)
+    if is_own or (pa.types.is_temporal(array.type) and len(kinds) > 1):
         return pa.array(texts)
     if not pa.types.is_string(array.type):
         return array
