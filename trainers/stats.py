@@ -20,14 +20,14 @@ setting_flags.define_settings(["data"])
 def main(argv) -> None:
     """Prints the statistics of the set."""
     del argv
-    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.data.sources.opening import query_log_of
     from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
     from tf_smoothclir.training.evaluated_sets import set_of_other_grades
     from tf_smoothclir.utils.printing import print_table
 
     data = setting_flags.settings_from_flags().data
     # Finds errors in the set before anything is printed.
-    loaded = set_of_other_grades(source_of(data), data.split_seed)
+    loaded = set_of_other_grades(query_log_of(data), data.split_seed)
     statistics = collection_statistics(loaded)
     if _JSON.value:
         print(json.dumps(statistics.to_dict(), indent=2))

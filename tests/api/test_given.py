@@ -119,6 +119,8 @@ def test_frames_of_pandas():
     ({1.5: "text"}, "id is 1.5, not a string or a whole number"),
     ({True: "text"}, "id is True"),
     ({"q": "\ud800"}, "half of a surrogate pair"),
+    ([{"id": 1, "text": "a", "x": {(1,): 2}}], r"queries\[0\]: its other columns .*keys must be"),
+    ([{"id": 1, "text": "a", "x": ["\ud800"]}], "cannot be kept as JSON .*surrogates not allowed"),
 )
 def test_other_texts_are_errors(given, message):
     with pytest.raises(InputError, match=message):

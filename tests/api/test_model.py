@@ -14,6 +14,8 @@ import tf_smoothclir as sc
 from tests.cases import cases
 from tests.training import tiny_set
 from tf_smoothclir.api import collections
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_evaluation import evaluate_run
 
@@ -90,6 +92,12 @@ def test_search_in_documents_given_in_memory(one, parts, tmp_path, monkeypatch):
     assert one.search(QUERIES[:1], 3, documents=listed, retriever=one.retriever) == of_list
 
 
+def test_documents_have_the_columns_and_the_language_of_training():
+    like = DataSettings(columns="text=body", document_language="fr")
+    source = collections.documents_of([{"id": 1, "body": "mot"}], None, like)
+    assert list(source.documents()) == [Text("1", "", "mot", "fr")]
+
+
 def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
     run, export = models["hybrid", "run"], models["hybrid", "export"]
     index = run.build_index(tmp_path / "index")
@@ -137,10 +145,11 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
     (lambda m: m.evaluate(split="tset"), "there is no such split"),
     (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
-    (lambda m: m.evaluate(3), "data: it is a int"),
+    (lambda m: m.evaluate(3), "data: it is an int"),
+    (lambda m: m.build_index("x", update=True, overwrite=True), "^overwrite, update: the one"),
     (lambda m: sc.load("nowhere"), "there is no such directory"),
     (lambda m: sc.load(m.path.parent), "there is neither a run"),
-    (lambda m: sc.load(3), "it is a int"),
+    (lambda m: sc.load(3), "it is an int"),
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
     with pytest.raises(sc.InputError, match=message):

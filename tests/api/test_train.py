@@ -13,11 +13,16 @@ from absl import flags
 import tf_smoothclir as sc
 from tests.cases import cases
 from tests.training.tiny_set import tiny_settings
+from tf_smoothclir.api.sets import given_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import file_source
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training import run_config, run_directory, trainer
+
+NOT_JUDGED = dict.fromkeys(("queries", "judgments", "splits"))
+NO_SET = {**NOT_JUDGED, "documents": None}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +46,8 @@ def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp
     of_parts = sc.train(**parts, **table, output_dir=tmp_path / "kept")
     opened = sc.train(RetrievalSet.load(source), **table)
     assert of_parts.metrics == of_files.metrics == opened.metrics
+    segmented = given_set("train", source, {}, DataSettings(), str.split)
+    assert segmented.place("queries", 1) == source.place("queries", 1)
     assert sc.load(tmp_path / "kept").evaluate().metrics == pytest.approx(of_parts.metrics)
 
 
@@ -204,9 +211,12 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
     ({"data_dir": "somewhere"}, "Leave one of the two out"),
     ({"judgments": [("0", "nowhere", 1)]}, r"judgments\[0\]: the judged document 'nowhere'"),
     ({"judgments": [("0", "0", 0)]}, "no query has a relevant document"),
-    ({"judgments": None, "queries": None, "splits": None}, "there are no judgments. Add judgm"),
+    (NOT_JUDGED, "there are no judgments. Add judgm"),
     ({"pairs": [("a", "b")]}, "they do not go together"),
-    ({"splits": {"0": "tset"}}, r"splits\[0\]: 'tset' is not one of"),
+    ({"splits": {"0": "tset"}}, r"splits\[0\]: query '0' has 'tset', not one"),
+    ({"splits": {"0": "test"}}, r"^splits: query '1' has no split"),
+    ({**NOT_JUDGED, "clicks": [("a", "0"), ("a", "9x")]}, r"^clicks\[1\]: .* document '9x'"),
+    ({**NO_SET, "pairs": [("a", "b"), ("a", "b", 2)], "thresholds": [0]}, r"^pairs\[0\]: grade 2"),
     ({"init_from": "", "dim": 5}, r"--dim is 4 there, 5 here\. Leave --dim out"),
     ({"init_from": "", "retriever": "hybrid"}, "it has no hybrid models, but dense ones"),
     ({"init_from": "", "preset": "best"}, r"has its settings\. Leave one of the two out"),

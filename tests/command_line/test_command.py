@@ -126,14 +126,15 @@ def test_incompatible_flags_are_told_before_anything_is_loaded(commands, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_stats_counts_as_many_grades_as_there_are(commands, tmp_path):
+def test_stats_counts_a_query_log_and_as_many_grades_as_there_are(commands, tmp_path):
     (tmp_path / "queries.tsv").write_text("".join(f"q{i}\ta river\n" for i in range(5)))
     (tmp_path / "documents.tsv").write_text("d1\tun fleuve\n")
-    (tmp_path / "judgments.tsv").write_text("".join(f"q{i}\td1\t3\n" for i in range(5)))
     arguments = ["--data_dir=.", "--document_language=fr", "--json"]
-    counted = commands.run("trainers.stats", *arguments, cwd=tmp_path)
-    assert counted.returncode == 0, counted.stderr
-    assert json.loads(counted.stdout)["queries"] == 5
+    for _ in range(2):  # without judgments, then with them
+        counted = commands.run("trainers.stats", *arguments, cwd=tmp_path)
+        assert counted.returncode == 0, counted.stderr
+        assert json.loads(counted.stdout)["queries"] == 5
+        (tmp_path / "judgments.tsv").write_text("".join(f"q{i}\td1\t3\n" for i in range(5)))
 
 
 def test_tensorflow_prints_nothing_where_a_plugin_loads_it(tmp_path, monkeypatch):

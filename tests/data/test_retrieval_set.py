@@ -108,7 +108,7 @@ BAD = [
     *(({"judgments": bad}, f"judgments.tsv:{message}") for bad, message in BAD_JUDGMENTS),
     ({"judgments": JUDGMENTS[-1:]}, "small-en-de: no query has a relevant document (1 judgments"),
     ({"splits": {"q99": "train"}}, "splits.tsv:1: query 'q99' is not among the queries. Correct"),
-    ({"splits": {**SPLITS, "q7": "dev"}}, "splits.tsv:8: 'dev' is not one of train, validation"),
+    ({"splits": {**SPLITS, "q7": "dev"}}, "splits.tsv:8: query 'q7' has 'dev', not one of train"),
     ({"splits": NO_SPLIT}, "splits.tsv: query 'q4' has no split. Give every query a split, or"),
 ]
 

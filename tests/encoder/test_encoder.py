@@ -1,9 +1,11 @@
 """Towers and tokens without TensorFlow: those of the SavedModel, for any text."""
 
+import json
 import runpy
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from tf_smoothclir.encoder.tokenizer import has_letters, passage_text, tokens_of
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.search.explanation import SavedTower
+from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.text import evidence, subwords
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.composition import forms
@@ -76,8 +79,9 @@ def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_r
         np.testing.assert_allclose(ours.vectors, one.vectors, rtol=1e-5, atol=1e-6)
     assert encoder.token_vectors([]) == []
     assert encoder.encode([]).shape == (0, encoder.dim)
-    with pytest.raises(TypeError, match=r"write \[text\]"):
-        encoder.encode("text")
+    for wrong in ("text", {"d1": "text"}, types.SimpleNamespace(columns=["id"]), 5):
+        with pytest.raises(TypeError, match=r"no list of texts, but a .*write \[text\]"):
+            encoder.encode(wrong)
     for read in (encoder.encode, encoder.known, encoder.token_vectors):
         with pytest.raises(TypeError, match=r"texts\[1\] is nan, a float: give a string"):
             read(["text", float("nan")])  # as a data frame has it
@@ -136,9 +140,10 @@ def test_the_latest_complete_version_counts_and_any_may_be_asked_for(copy, expor
 @cases("name", "variables/variables.data-00000-of-00001", "assets/query.txt", DESCRIPTION)
 def test_a_changed_file_is_named(copy, name):
     path = copy / "query_tower/1" / name
-    path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(InputError, match=f"it is damaged: {name} has"):
-        Encoder(copy, "query")
+    for change, said in (lambda: path.write_bytes(b" "), "has"), (path.unlink, "cannot be read"):
+        change()
+        with pytest.raises(InputError, match=f"it is damaged: {name} {said}"):
+            Encoder(copy, "query")
 
 
 def test_what_is_no_tower_that_can_be_read_is_refused(copy):
@@ -151,8 +156,8 @@ def test_what_is_no_tower_that_can_be_read_is_refused(copy):
         (path / MANIFEST).write_text(text)
         with pytest.raises(InputError, match=message):
             Encoder(copy, "query")
-    (path / MANIFEST).write_text(manifest)
     (path / DESCRIPTION).unlink()
+    write_manifest(path, "query", json.loads(manifest)["facts"])
     with pytest.raises(InputError, match=r"without TensorFlow.*Load the tower as a SavedModel"):
         Encoder(copy, "query")
     with pytest.raises(InputError, match="no complete query tower of version 7"):

@@ -9,9 +9,10 @@ from tensorflow import keras
 
 from tests.cases import cases
 from tests.foreign_encoders import stand_in
+from tests.small_world import SmallWorld
 from tf_smoothclir.foreign_encoders import endpoint as endpoint_module
 from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
-from tf_smoothclir.foreign_encoders.opening import encoder_of
+from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
 from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
 from tf_smoothclir.foreign_encoders.vector_files import VectorFile
 from tf_smoothclir.foreign_encoders.vector_store import VectorStore
@@ -107,7 +108,7 @@ def test_a_keras_model_of_strings_encodes():
     np.testing.assert_allclose(found[1], [(a + b) / 2, (a + c) / 2], rtol=1e-5)
 
 
-@cases("made", np.zeros(3), np.zeros((2, 3)), np.array([["a"]] * 3))
+@cases("made", np.zeros(3), np.zeros((2, 3)), np.zeros((3, 0)), np.array([["a"]] * 3))
 def test_a_function_that_returns_something_else_is_an_error(made):
     with pytest.raises(InputError, match="one vector of numbers for each text"):
         PythonEncoder(lambda texts: made).encode_queries(["a", "b", "c"])
@@ -174,9 +175,25 @@ def test_a_file_has_vectors_by_id(tmp_path):
     np.testing.assert_allclose(encoder.queries(["q2", "q1"]), expected, atol=1e-6)
     with pytest.raises(InputError, match="no vector for 1 of 2 documents, such as 'd2'"):
         encoder.documents(["d1", "d2"])
-    np.savez(path, **{**arrays, "query_ids": ["q1"]})
-    with pytest.raises(InputError, match="do not fit"):
-        VectorFile(path)
+    of_two = {"query_ids": ["q1"]}, {"queries": [["a"] * stand_in.DIM] * 2}
+    nan = {"queries": np.full((2, stand_in.DIM), np.nan)}
+    for wrong, message in zip((*of_two, nan), ("do not fit", "queries <U1", "2 of 2 vectors hold")):
+        np.savez(path, **{**arrays, **wrong})
+        with pytest.raises(InputError, match=message):
+            VectorFile(path)
+
+
+@cases(
+    "vector, message",
+    (np.ones(stand_in.DIM + 1), f"{stand_in.DIM + 1} numbers, those of documents {stand_in.DIM}"),
+    *((np.full(stand_in.DIM, x), "8 of 8 vectors hold NaN") for x in (np.nan, np.inf, 1e30, 1e99)),
+)
+def test_vectors_that_nothing_can_be_compared_with_are_an_error(vector, message, tmp_path):
+    model = types.SimpleNamespace(
+        encode_queries=lambda texts: [vector] * len(texts), encode_documents=stand_in.encode
+    )
+    with pytest.raises(InputError, match=f"^encoder SimpleNamespace: .*{message}"):
+        EncodedSet.of(PythonEncoder(model), SmallWorld(), tmp_path)
 
 
 @cases(

@@ -199,6 +199,8 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
     builder.build_index(export / "index", collection, *builder.export_halves(export))
+    with pytest.raises(InputError, match=r"of another collection, .*own\.tsv"):  # no toy world
+        opening.open_search(export, "", lambda data: dataclasses.replace(data, query_language="de"))
     for part in ("query_tower", "document_tower"):
         path = shutil.copytree(export / part / "1", export / part / "2")
         kind = read_json(path / folder.MANIFEST)["kind"]

@@ -86,9 +86,9 @@ BAD_BODIES = [
     ({"instances": [{"text": "a"}, "b"]}, "instances[1]: it is no object"),
     ({"instances": [{"text": "a", "more": "b"}]}, "it has ['more', 'text']"),
     ({"inputs": {"texts": ["a"]}}, "needs an object with ['text']"),
-    ({"inputs": [True, None]}, "no text"),
+    ({"inputs": [True, None]}, "no text (true)"),
     ({"instances": [{"b64": "***"}]}, "no text"),
-    ({"instances": [{"b64": 5}]}, "no text"),
+    ({"instances": [{"b64": 5}]}, 'no text ({"b64": 5})'),
     (b'{"instances": ["\\ud800"]}', "no text"),  # half a surrogate pair
     ({"signature_name": 5, "instances": ["a"]}, "it is no string"),
     ({"signature_name": "nix", "instances": ["a"]}, "'nix': there is no such signature"),

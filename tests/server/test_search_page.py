@@ -116,6 +116,7 @@ def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
     *((fields, "query") for fields in ("q=%20", "q=" + "a" * 10_001)),
     *((f"q=a&k={depth}", "k from 1 to 100") for depth in ("0", "101", "x")),
     ("q=red&retriever=best", "best"),
+    ("q=red&top_k=3", "top_k: there is no such field. Give q, and perhaps k, retriever, filter"),
 )
 def test_bad_request_is_explained(address, fields, message):
     status, answer = rest(address, f"/api/search?{fields}")

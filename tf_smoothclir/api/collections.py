@@ -6,7 +6,7 @@ from typing import Any
 
 from tf_smoothclir.api.given import Texts, texts_and_others
 from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer
-from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.opening import columns_of, labels_of, source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.index.builder import Half, build_index, halves_of, index_in_memory
 from tf_smoothclir.index.document_index import DocumentIndex
@@ -59,7 +59,7 @@ class Searches:
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
-        source = documents_of(documents, self._tokenizer)
+        source = documents_of(documents, self._tokenizer, self._models.manifest.data)
         where = Path(index or self._own_index)
         state = state_of_files(where / MANIFEST) if source is None else source.fingerprint()
         what = f"{where} {state}"  # an update has another manifest
@@ -72,8 +72,12 @@ class Searches:
 
     def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
+        if all(options.values()):
+            reason = "the one keeps nothing, the other what has not changed"
+            raise input_error(", ".join(options), reason, "Leave one of the two out")
         make_directory(directory.parent, "build_index: directory")
-        collection, halves, manifest, data = self._indexed(documents_of(documents, self._tokenizer))
+        source = documents_of(documents, self._tokenizer, self._models.manifest.data)
+        collection, halves, manifest, data = self._indexed(source)
         build_index(directory, collection, halves, manifest, data, **options)
         return directory
 
@@ -104,12 +108,12 @@ class Searches:
 
 
 def documents_of(
-    documents: Texts | None, tokenizer: Tokenizer | None = None
+    documents: Texts | None, tokenizer: Tokenizer | None, like: DataSettings
 ) -> MemorySource | None:
-    """Documents that a program has at hand, if any."""
+    """Documents that a program has at hand, if any; in columns and a language as in other data."""
     if documents is None:
         return None
-    texts, others = texts_and_others(documents, "documents")
+    texts, others = texts_and_others(documents, "documents", columns_of(like.columns))
     source = MemorySource([], texts, [], tokenizer=tokenizer)
-    source.others = others
+    source.others, source.document_language = others, labels_of(like)[0]
     return source

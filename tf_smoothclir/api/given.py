@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -75,6 +76,12 @@ def texts_and_others(
     records = [text for _, text in read]
     if not records:
         raise input_error(argument, "it is empty", _REMEDIES[TEXTS])
+    for row, values in rows:
+        try:
+            json.dumps(values[-1], ensure_ascii=False, default=str).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            reason = f"its other columns cannot be kept as JSON ({error})"
+            raise input_error(place(row), reason, "Give texts, numbers, dates or lists") from None
     return records, [values[-1] for _, values in rows]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.collections import Searches, check_is_export, documents_of, published_models
-from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
+from tf_smoothclir.api.given import Judgments, Table, Texts, kind, one_string, strings, whole_number
 from tf_smoothclir.api.sets import Data, evaluate_on
 from tf_smoothclir.data.sources.memory import Tokenizer, segmented
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -296,7 +296,7 @@ class Model:
 
         run = self._of_run("export", "it is an export already", "Copy its directory")
         path = make_directory(directory, "export: directory")
-        collection = documents_of(documents, self._tokenizer)
+        collection = documents_of(documents, self._tokenizer, run.settings().data)
         depth = whole_number(depth, "depth")
         export_run(run, path, search_model=search_model, search_depth=depth, collection=collection)
         return path
@@ -337,5 +337,5 @@ def load(path: PathText, *, tokenizer: Tokenizer | None = None) -> Model:
     """
     if not isinstance(path, (str, os.PathLike)):
         remedy = "Give the path of a run or an export"
-        raise input_error("load: path", f"it is a {type(path).__name__}", remedy)
+        raise input_error("load: path", f"it is {kind(path)}", remedy)
     return Model(path, tokenizer=tokenizer)

@@ -1,6 +1,7 @@
 """The retrieval set that a caller means, in memory or in a directory; measuring a model on it."""
 
 import dataclasses
+import functools
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 from tf_smoothclir.api.given import (
     columns_in,
     judgments_of,
+    kind,
     rows_of,
     splits_of,
     texts_and_others,
@@ -31,6 +33,7 @@ from tf_smoothclir.data.sources.unjudged import parallel_files, sentences_in
 from tf_smoothclir.data.sources.user_files import (
     DOCUMENT,
     QUERY,
+    STREAMS,
     judgments_of_clicks,
     judgments_of_pairs,
     texts_of_column,
@@ -83,12 +86,14 @@ def given_set(
     elif isinstance(data, Source):
         splits = data.splits()
     else:
-        raise input_error(f"{where}: data", f"it is a {type(data).__name__}", _REMEDY)
+        raise input_error(f"{where}: data", f"it is {kind(data)}", _REMEDY)
     queries, documents, judged = map(Streamed, (data.queries, data.documents, data.judgments))
     languages = labels_of(settings)[::-1]
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
     source.is_judged, source.others = data.is_judged, Streamed(data.metadata)
     source.pairs = Streamed(data.sentences)
+    streams = (*STREAMS, "splits")
+    source.places = {stream: functools.partial(data.place, stream) for stream in streams}
     return _as_kept(source, settings)
 
 
@@ -148,11 +153,13 @@ def set_in_memory(
         queries = texts_of(parts["queries"], "queries", columns)
         judgments = enumerate(judgments_of(parts["judgments"], columns=columns))
 
-    judged = [judgment for _, judgment in judgments or ()]
+    at, judged = [*zip(*judgments or ())] or ((), ())
     languages = labels_of(settings)[::-1]
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
     source.is_judged, source.columns = judgments is not None, columns
     source.others = others
+    if "judgments" not in parts:
+        source.places = {"judgments": lambda index: place(at[index])}
     if "parallel" in parts and settings.parallel:
         source.parallel_files = parallel_files(settings.parallel)
     elif "parallel" in parts:

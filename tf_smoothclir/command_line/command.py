@@ -169,7 +169,7 @@ FLAG_RULES = (
     _needs("engine", "uri", "an engine has an address"),
     *(_needs(name, "engine", "it is about an engine") for name in _OF_ENGINES),
     *(
-        _needs(name, "engine", "an index on disk is built in one go; an engine takes changes")
+        _needs(name, "engine", "an index on disk takes a whole collection, by --update")
         for name in ("add", "remove")
     ),
 )

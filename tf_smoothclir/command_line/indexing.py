@@ -33,7 +33,8 @@ def index_by_flags(index_dir: Path) -> str:
 
 def _change(engine) -> str:
     halves, export = export_halves(FLAGS.export_dir)
-    add = open_files(FLAGS.add, "--add", FLAGS.columns) if FLAGS.add else None
+    data = setting_flags.data_like(export.data)
+    add = open_files(FLAGS.add, "--add", data) if FLAGS.add else None
     remove = read_ids(FLAGS.remove) if FLAGS.remove else ()
     with Milvus(engine.uri) as milvus:
         changed = change_collection(

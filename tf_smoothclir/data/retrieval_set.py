@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import functools
 import itertools
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -152,20 +153,19 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
         splits[judged] = all_test if seed is None else drawn_splits(queries, seed)
         return splits
     for index, (query_id, split) in enumerate(named.items()):
-        if query_id not in query_row or split not in SPLITS:
-            wrong = (
-                f"query {query_id!r} is not among the queries"
-                if query_id not in query_row
-                else f"{split!r} is not one of {', '.join(SPLITS)}"
-            )
-            raise input_error(source.place("splits", index), wrong, "Correct the line")
+        wrong = "" if split in SPLITS else f" has {split!r}, not one of {', '.join(SPLITS)}"
+        if query_id not in query_row:
+            wrong = " is not among the queries"
+        if wrong:
+            where, reason = source.place("splits", index), f"query {query_id!r}{wrong}"
+            raise input_error(where, reason, "Correct it")
         splits[query_row[query_id]] = SPLITS.index(split)
     missing = judged[splits[judged] < 0]
     if missing.size:
-        missing = query_ids[missing[0]]
-        reason = f"query {missing!r} has no split"
-        remedy = "Give every query a split, or remove the file for a seeded 3:1:1 split"
-        raise input_error(source.place("splits", 0).rpartition(":")[0], reason, remedy)
+        where = re.sub(r":[^:]*$|\[0\]$", "", source.place("splits", 0))
+        reason = f"query {query_ids[missing[0]]!r} has no split"
+        remedy = "Give every query a split, or no query one, for a seeded 3:1:1 split"
+        raise input_error(where, reason, remedy)
     return splits
 
 

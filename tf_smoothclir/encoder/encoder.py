@@ -91,9 +91,10 @@ class Encoder:
         return encoder
 
     def _load(self, directory: Path, role: str, is_checked: bool = False) -> None:
-        folder, tower = Folder.read(directory, role), TowerDescription.read(directory)
+        folder = Folder.read(directory, role)
         if not is_checked:
             folder.check("Copy the export again")
+        tower = TowerDescription.read(directory)
         self.version, self.pair_id = folder.facts["version"], folder.facts["pair_id"]
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
         self._use(tower, vocabulary, {name: tower.array(directory, name) for name in tower.arrays})
@@ -233,8 +234,10 @@ class _Ids(dict):
 
 
 def _listed(texts: Iterable[Text]) -> list[Text]:
-    if isinstance(texts, (str, bytes)):
-        raise TypeError("texts must be several texts: write [text] for a single one.")
+    is_table = isinstance(texts, Mapping) or hasattr(texts, "columns")  # its names would be read
+    if isinstance(texts, (str, bytes)) or is_table or not isinstance(texts, Iterable):
+        kind = type(texts).__name__
+        raise TypeError(f"texts is no list of texts, but a {kind}: write [text] for a single one.")
     texts = list(texts)
     for place, text in enumerate(texts):
         if not isinstance(text, (str, bytes)):

@@ -109,6 +109,10 @@ class EncodedSet:
         vectors = (student or store).queries(queries)
         if documents is None:
             documents = store.documents(texts)
+            if len(vectors) and vectors.shape[1] != documents.shape[1]:
+                numbers = f"{vectors.shape[1]} numbers, those of documents {documents.shape[1]}"
+                reason = f"its vectors of queries have {numbers}"
+                raise input_error(f"encoder {encoder.name}", reason, "Give one encoder for both")
         return cls(encoder.name, vectors, documents)
 
     def retriever(self, retrieval_set: RetrievalSet) -> DenseRetriever:

@@ -2,9 +2,12 @@
 
 import abc
 import hashlib
+import os
 from collections.abc import Sequence
 
 import numpy as np
+
+from tf_smoothclir.utils.errors import input_error
 
 
 class ForeignEncoder(abc.ABC):
@@ -44,8 +47,12 @@ class ForeignEncoder(abc.ABC):
         """Vectors of texts with their prefixes, `[texts, dim]`."""
 
 
-def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+def unit_vectors(vectors: np.ndarray, where: str | os.PathLike = "encoder") -> np.ndarray:
     """Scales vectors, `[texts, dim]`, to length 1, so that inner products are cosines."""
-    vectors = np.asarray(vectors, np.float32)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        vectors = np.asarray(vectors, np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        reason = f"{np.count_nonzero(~np.isfinite(lengths))} of {len(vectors)} vectors hold NaN,"
+        raise input_error(where, f"{reason} infinity, or numbers too large", "Check what made them")
     return vectors / np.where(lengths > 0, lengths, 1)

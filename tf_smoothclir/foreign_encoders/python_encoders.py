@@ -47,7 +47,8 @@ class PythonEncoder(ForeignEncoder):
 
     def _encoded(self, texts: list[str], role: str) -> np.ndarray:
         vectors = np.asarray(self._encode[role](texts))
-        if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind not in "fiu":
+        fits = vectors.ndim == 2 and len(vectors) == len(texts) and vectors.size
+        if not fits or vectors.dtype.kind not in "fiu":
             raise input_error(
                 f"encoder {self.name}",
                 f"it returned {vectors.dtype} of the shape {vectors.shape} for {len(texts)} texts",

@@ -21,6 +21,7 @@ from absl import logging
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of, words_of
 from tf_smoothclir.encoder.word_evidence import ngram_buckets
 from tf_smoothclir.foreign_encoders.student import NGRAMS, Student
+from tf_smoothclir.lexical.sparse_tables import ends_of
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
 
@@ -87,12 +88,12 @@ def _weights(
 ) -> tuple[sp.csr_array, np.ndarray]:
     """Weights of words, `[texts, words]`, and of each word once, from padding and unknown on."""
     places = {word: place for place, word in enumerate(words)}
-    lengths = np.array([len(of_text) for of_text in of_texts])
-    columns = np.array([places[word] for of_text in of_texts for word in of_text], np.int64)
+    ends = ends_of(np.array([len(of_text) for of_text in of_texts]))
+    columns = np.array([places[word] for of_text in of_texts for word in of_text], np.int32)
     counts = np.array([count for of_text in of_texts for count in of_text.values()], np.float64)
     frequency = np.bincount(columns, minlength=len(words))
     idf = np.log1p(len(of_texts) / np.append([1, 1], frequency))
-    weights = counts * idf[2 + columns], columns, np.append(0, np.cumsum(lengths))
+    weights = counts * idf[2 + columns], columns, ends
     return sp.csr_array(weights, shape=(len(of_texts), len(words))), idf
 
 
@@ -100,8 +101,7 @@ def _ngrams(words: Sequence[str]) -> sp.csr_array:
     """What the vector of each n-gram counts in that of each word, `[words, buckets]`."""
     buckets, numbers = ngram_buckets(words, NGRAMS.buckets, NGRAMS.shortest, NGRAMS.longest)
     values = np.repeat(1 / np.sqrt(np.maximum(1, numbers)), numbers).astype(np.float32)
-    ends = np.append(0, np.cumsum(numbers))
-    return sp.csr_array((values, buckets, ends), shape=(len(words), NGRAMS.buckets))
+    return sp.csr_array((values, buckets, ends_of(numbers)), shape=(len(words), NGRAMS.buckets))
 
 
 def _ridge(

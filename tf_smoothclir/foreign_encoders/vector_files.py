@@ -21,14 +21,15 @@ class VectorFile:
         arrays = read_arrays(path, *_ARRAYS)
         query_ids, queries, document_ids, documents = (arrays[name] for name in _ARRAYS)
         fits = queries.ndim == documents.ndim == 2 and queries.shape[1] == documents.shape[1]
+        fits &= queries.dtype.kind in "fiu" and documents.dtype.kind in "fiu"
         if not fits or (len(query_ids), len(document_ids)) != (len(queries), len(documents)):
-            shapes = ", ".join(f"{name} {arrays[name].shape}" for name in _ARRAYS)
+            shapes = ", ".join(f"{name} {a.dtype}{a.shape}" for name, a in arrays.items())
             reason = f"its arrays do not fit each other: {shapes}"
-            raise input_error(path, reason, "Write one vector for each id, all of the same length")
+            raise input_error(path, reason, "Write one vector of numbers for each id, all as long")
         self._rows = [
             {str(id_): row for row, id_ in enumerate(ids)} for ids in (query_ids, document_ids)
         ]
-        self._vectors = unit_vectors(queries), unit_vectors(documents)
+        self._vectors = unit_vectors(queries, path), unit_vectors(documents, path)
 
     def queries(self, ids: Sequence[str]) -> np.ndarray:
         """Unit vectors of queries, `[ids, dim]` float32."""

@@ -85,7 +85,8 @@ class VectorStore:
 
     def _asked(self, role: str, texts: list[str]) -> np.ndarray:
         """Unit vectors that the encoder gives texts."""
-        return unit_vectors(getattr(self._encoder, f"encode_{_PLURALS[role]}")(texts))
+        vectors = getattr(self._encoder, f"encode_{_PLURALS[role]}")(texts)
+        return unit_vectors(vectors, f"encoder {self._encoder.name}")
 
     def _rows(self, role: str) -> dict[bytes, int]:
         """Key of a text -> row of its vector."""
@@ -116,13 +117,10 @@ class VectorStore:
             for start in range(0, len(order), _TEXTS_AT_ONCE):
                 keys = order[start : start + _TEXTS_AT_ONCE]
                 vectors = self._asked(role, [missing[key] for key in keys])
-                if not np.isfinite(vectors).all() or vectors.shape[1] != (dim or vectors.shape[1]):
-                    raise input_error(
-                        f"encoder {self._encoder.name}",
-                        f"it returned vectors of {vectors.shape[1]} numbers, after those of {dim},"
-                        " or numbers that are not finite",
-                        "Check it; another model needs another name",
-                    )
+                if vectors.shape[1] != (dim or vectors.shape[1]):
+                    reason = f"it returned {vectors.shape[1]} numbers, after vectors of {dim}"
+                    remedy = "Check it; another model needs another name"
+                    raise input_error(f"encoder {self._encoder.name}", reason, remedy)
                 if not dim:
                     dim = vectors.shape[1]
                     write_text(paths[2], str(dim))

@@ -124,7 +124,6 @@ def _written(
 ) -> IndexManifest:
     """Writes the files of an index into a directory."""
     documents = encode_collection(collection, halves, directory, earlier)
-    check_ids(collection, documents.hashes)
     return IndexManifest(
         **{**export.shared(), "data": data},
         fingerprint=collection.fingerprint(),
@@ -173,6 +172,7 @@ def encode_collection(
                     write(piece)
             bar.update(len(batch))
     documents = DocumentStore(directory / DOCUMENTS)
+    check_ids(collection, documents.hashes)
     if earlier is not None:
         _log_changes(documents, earlier.documents, kept)
     rows = collection.metadata()

@@ -1,15 +1,16 @@
 """Collections to index: the documents of a retrieval set, or files of documents. All stream."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from tf_smoothclir.data.sources.cells import Place, id_of, in_file
 from tf_smoothclir.data.sources.columns import Role, Row
+from tf_smoothclir.data.sources.file_source import tables_of
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
-from tf_smoothclir.data.sources.opening import columns_of, source_of
+from tf_smoothclir.data.sources.opening import columns_of, labels_of, source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.tables import SUFFIXES, as_texts, kind_of, texts_role
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory
@@ -26,8 +27,9 @@ _REMEDY = (
 class FileCollection(UnjudgedDirectory):
     """The documents of files of one kind, in order; `.documents` are those of WikiCLIR."""
 
-    def __init__(self, paths: list[Path], columns: Mapping[str, str] | None = None):
-        super().__init__(dict.fromkeys(paths, ""), columns=columns)
+    def __init__(self, paths: list[Path], data: DataSettings | None):
+        data, files = data or DataSettings(), dict.fromkeys(paths, "")
+        super().__init__(files, *labels_of(data), columns=columns_of(data.columns))
         self.name = str(paths[0]) if len(paths) == 1 else str(paths[0].parent)
         self.role = texts_role(paths[0])
 
@@ -42,21 +44,25 @@ class FileCollection(UnjudgedDirectory):
         return hashlib.sha256("".join(joint_digest([p]) for p in paths).encode()).hexdigest()
 
 
-def open_files(path: str | Path, flag: str, columns: str = "") -> FileCollection:
+def open_files(path: str | Path, flag: str, data: DataSettings | None = None) -> FileCollection:
     """Opens a file of documents, or a directory of such files, as Spark writes them."""
+    # A text that does not say its language has that of the models, as in the set of training.
     path = Path(local_path(path))
     if path.is_dir():
+        for queries in tables_of(path, "queries"):
+            reason = f"the directory has queries, too: {queries.name}"
+            raise input_error(f"{flag}={path}", reason, "Give the file of its documents")
         files = sorted(file for file in path.iterdir() if kind_of(file) and file.is_file())
         kinds = set(map(_kind, files))
         if len(kinds) == 1:
-            return FileCollection(files, columns_of(columns))
+            return FileCollection(files, data)
         reason = f"the directory holds {' and '.join(sorted(kinds)) or 'no'} files of documents"
     elif not path.exists():
         reason = "there is no such file"
     elif not path.is_file():
         reason = "it is not a regular file, and documents are read more than once"
     elif kind_of(path):
-        return FileCollection([path], columns_of(columns))
+        return FileCollection([path], data)
     else:
         reason = f"the suffix {path.suffix!r} is not a known kind of file"
     raise input_error(f"{flag}={path}", reason, _REMEDY)
@@ -64,9 +70,7 @@ def open_files(path: str | Path, flag: str, columns: str = "") -> FileCollection
 
 def open_collection(path: str, data: DataSettings) -> Source:
     """Opens the files at `path` or, if it is empty, the documents of a retrieval set."""
-    if path:
-        return open_files(path, "--collection", data.columns)
-    return source_of(data)
+    return open_files(path, "--collection", data) if path else source_of(data)
 
 
 def read_ids(path: str | Path) -> list[str]:

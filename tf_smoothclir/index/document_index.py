@@ -119,7 +119,8 @@ class DocumentIndex:
         if cut_points is not None:
             grades = cut_points.of_hits(scores, known_words).tolist()
         ranked = zip(positions, scores, grades, self.metadata.rows(positions))
+        shown = [self.documents.fields[name] for name in ("id", "title", "text")]
         return [
-            SearchHit(rank, float(score), grade, *self.documents[position][:3], metadata=metadata)
-            for rank, (position, score, grade, metadata) in enumerate(ranked, start=1)
+            SearchHit(rank, float(score), grade, *(field[at] for field in shown), metadata=metadata)
+            for rank, (at, score, grade, metadata) in enumerate(ranked, start=1)
         ]

@@ -41,12 +41,12 @@ def document_writer(directory: Path) -> Iterator[Callable[[Sequence[Text]], None
 
 
 class DocumentStore:
-    """The documents of a directory, on disk; `hashes`: `[documents]` uint64, of the ids."""
+    """Documents on disk: `fields` of `Text` by name; `hashes`, `[documents]` uint64, of the ids."""
 
     def __init__(self, directory: Path):
         self.hashes = np.fromfile(directory / _HASHES, "<u8")
-        self._fields = [_Texts(directory, name) for name in Text._fields]
-        for field in self._fields:
+        self.fields = {name: _Texts(directory, name) for name in Text._fields}
+        for field in self.fields.values():
             if len(field) != len(self):
                 raise unfit(field.path)
 
@@ -54,7 +54,7 @@ class DocumentStore:
         return len(self.hashes)
 
     def __getitem__(self, position: int) -> Text:
-        return Text(*(field[position] for field in self._fields))
+        return Text(*(field[position] for field in self.fields.values()))
 
     def same_as(self, documents: Sequence[Text]) -> np.ndarray:
         """Positions of documents that are here with the same content; -1 for all others."""
@@ -73,7 +73,7 @@ class DocumentStore:
         for id_, hashed in zip(ids, hash_ids(ids)):
             same = among[self.hashes[among] == hashed]
             same = same if len(same) else np.flatnonzero(self.hashes == hashed)
-            of_id = self._fields[0]
+            of_id = self.fields["id"]
             positions.append(next(place for place in same if of_id[place] == id_))
         return np.array(positions, np.int64)
 

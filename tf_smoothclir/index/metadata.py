@@ -95,11 +95,14 @@ def _typed(values: list) -> pa.Array:
     texts = [
         value if value is None or isinstance(value, str) else _as_text(value) for value in values
     ]
+    kinds = {*map(type, values)} - {type(None)}
     try:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, OverflowError):  # of several types
         array = pa.array(texts)
-    if pa.types.is_struct(array.type):
+    # Arrow reads a number among dates as one; only some of its releases have a type of UUIDs.
+    is_own = pa.types.is_struct(array.type) or isinstance(array.type, pa.BaseExtensionType)
+    if is_own or (pa.types.is_temporal(array.type) and len(kinds) > 1):
         return pa.array(texts)
     if not pa.types.is_string(array.type):
         return array
@@ -116,7 +119,8 @@ def _typed(values: list) -> pa.Array:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return json.loads(text) if text.startswith('"') else text  # no quotes around a date
 
 
 class Metadata:

@@ -140,8 +140,9 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
         return  # no flag asks for another collection, and there are no files, or the same
     from tf_smoothclir.data.sources.opening import source_of
 
-    try:
-        same = source_of(data).fingerprint() == manifest.fingerprint
+    is_named = manifest.data or data.data_dir or data.tfds_name or data.ir_dataset
+    try:  # an index of files is not of the toy world
+        same = bool(is_named) and source_of(data).fingerprint() == manifest.fingerprint
     except InputError:
         if data != base:
             raise

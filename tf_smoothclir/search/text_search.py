@@ -157,7 +157,8 @@ class TextRanker(IndexRanker):
     def __init__(self, name: str, index: DocumentIndex, score_texts: ScoreTexts):
         super().__init__(name, index)
         self._score_texts, self._hashes = score_texts, index.documents.hashes
-        self._score = score_texts([index.documents[place].text for place in range(len(index))])
+        texts = index.documents.fields["text"]
+        self._score = score_texts([texts[place] for place in range(len(index))])
 
     def read(self, queries: Sequence[str]) -> QueryBatch:
         evidence = ("words" if tokens_of(query) else "nothing" for query in queries)

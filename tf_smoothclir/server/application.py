@@ -76,7 +76,8 @@ def application(
             HTTPException: lambda _, error: _refusal(
                 error.status_code, error.detail, error.headers
             ),
-            InputError: lambda _, error: _refusal(400, str(error)),
+            # A field of a request has the name of a flag.
+            InputError: lambda _, error: _refusal(400, str(error).removeprefix("--")),
             Exception: lambda _, error: _refusal(
                 500, f"{type(error).__name__} in the server; see its log"
             ),

@@ -23,6 +23,7 @@ from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
+_FIELDS = "q", "k", "retriever", "filter"  # of a request
 _DEFAULT_DEPTH, _LARGEST_DEPTH = 10, 100
 _LONGEST_QUERY = 10_000  # characters
 _LONGEST_TEXT = 700  # characters of a document that are shown
@@ -89,6 +90,9 @@ class SearchPage:
         * `pairs`: for each query word that a re-ranker matched, largest share first: that word, its
           best match in the document and their similarity; empty without a re-ranker.
         """
+        if others := {*fields} - {*_FIELDS}:
+            remedy = f"Give q, and perhaps {', '.join(_FIELDS[1:])}"
+            raise input_error(min(others)[:80], "there is no such field", remedy)
         query, depth = fields.get("q", ""), fields.get("k", str(_DEFAULT_DEPTH))
         if not query.strip() or len(query) > _LONGEST_QUERY:
             remedy = f"Give a query of 1 to {_LONGEST_QUERY} characters"

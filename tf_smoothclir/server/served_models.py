@@ -207,8 +207,9 @@ def _text(name: str, value) -> bytes:
         encoded = value["b64"]
         return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except (KeyError, TypeError, ValueError) as error:
+        shown = str(error) if isinstance(error, ValueError) else json.dumps(value)
         remedy = 'Give strings, or {"b64": ...} for bytes that are not UTF-8'
-        raise input_error(name, f"a value is no text ({str(error)[:200]})", remedy) from None
+        raise input_error(name, f"a value is no text ({shown[:200]})", remedy) from None
 
 
 def response_of(outputs: Mapping[str, np.ndarray], *, by_rows: bool) -> bytes:

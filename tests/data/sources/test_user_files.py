@@ -436,7 +436,7 @@ def records(source):
 
 @cases("splits", None, {"q1": "train", "q2": "test"})
 @cases(
-    "settings", {}, {"document_language": "de"}, {"query_language": "en", "columns": "text=body"}
+    "settings", {}, {"document_language": "fr"}, {"query_language": "en", "columns": "text=body"}
 )
 def test_files_have_its_records_languages_splits_and_fingerprint(tmp_path, settings, splits):
     codes = [settings.get(f"{role}_language", "") for role in ("query", "document")]
@@ -446,6 +446,9 @@ def test_files_have_its_records_languages_splits_and_fingerprint(tmp_path, setti
     source.keep(tmp_path / "data", overwrite=False)
     named = DataSettings(data_dir=str(tmp_path / "data"), **settings)
     assert records(source_of(named, source)) == records(source_of(named))
+    # Hazard: a document of no known language among others is taken for one of the wanted language.
+    found = [document.language for document in source_of(named, source).documents()]
+    assert found == (["fr"] if "document_language" in settings else ["fr", ""])
 
 
 def test_what_is_missing_in_pandas_is_missing_in_files(tmp_path):

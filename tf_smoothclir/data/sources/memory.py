@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.cells import is_missing
+from tf_smoothclir.data.sources.cells import Place, is_missing
 from tf_smoothclir.data.sources.file_source import digest_with_columns, set_name
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.unjudged import ParallelSentences, sentences_of_files
@@ -28,6 +28,7 @@ class MemorySource(Source):
     parallel_files: Sequence[Path] = ()  # or the files that have them
     others: Iterable[Mapping[str, Any]] = ()  # columns of each document that are not searched
     columns: Mapping[str, str] = {}
+    places: Mapping[str, Place] = {}  # of the records of a stream that was made of something else
 
     def __init__(
         self,
@@ -68,9 +69,9 @@ class MemorySource(Source):
 
     def _texts(self, stream: str) -> Iterator[Text]:
         texts, code = self.texts[stream], self.language_of(stream)
-        if not code:
+        if not code or self.says_languages(stream):  # of such a set, the others are unknown
             return iter(texts)
-        return (text if text.language else text._replace(language=code) for text in texts)
+        return (text._replace(language=code) for text in texts)
 
     def says_languages(self, stream: str) -> bool:
         """Whether any text of a stream says what language it is in."""
@@ -92,7 +93,7 @@ class MemorySource(Source):
         return self._splits if self.is_judged else {}
 
     def place(self, stream: str, index: int) -> str:
-        return f"{stream}[{index}]"
+        return self.places.get(stream, lambda row: f"{stream}[{row}]")(index)
 
     def fingerprint(self) -> str:
         return digest_with_columns(self._digest, self.columns)
@@ -171,12 +172,14 @@ def set_files(source: Source, splits: Mapping[str, str] | None) -> Contents:
 
 def _lines(source: Source, stream: str) -> Iterator[bytes]:
     records: Iterable[Text | Judgment] = getattr(source, stream)()
-    if isinstance(source, MemorySource) and stream in source.texts:
+    says = isinstance(source, MemorySource) and stream in source.texts
+    if says:
         records = source.texts[stream]  # with the languages that they say, not that of the set
+        says = source.says_languages(stream)
     others = source.metadata() if stream == "documents" else ()
     for record, more in itertools.zip_longest(records, others, fillvalue={}):
         fields = {**more, **record._asdict()}
-        if fields.get("language") == "":
+        if fields.get("language") == "" and not says:
             del fields["language"]
         if fields.get("weight") == 1.0 and stream == "judgments":
             del fields["weight"]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.data.sources.columns import (
+    ABSENT,
     PARALLEL,
     TEXTS,
     TITLED_TEXTS,
@@ -90,7 +91,7 @@ def as_texts(rows: Iterator[Row], role: Role) -> Iterator[Row]:
     """Rows of a `texts_role` as those of `TEXTS`."""
     if role is not TITLED_TEXTS:
         return rows
-    return ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
+    return ((line, [id_, text, title, ABSENT]) for line, (id_, title, text) in rows)
 
 
 def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):

@@ -64,7 +64,7 @@ class UserDirectory(FileSource):
 class QueryLog(UserDirectory):
     """A directory with documents and queries, which nobody judged."""
 
-    needed = ("documents", "queries")
+    needed, is_judged = ("documents", "queries"), False
 
 
 class ClicksDirectory(FileSource):
@@ -112,7 +112,8 @@ def _needed(directory: Path, name: str) -> dict[Path, str]:
     if tables := tables_of(directory, name):
         return tables
     reason = f"it contains no {name} (.tsv, .csv, .jsonl, .parquet){unread(directory, name)}"
-    remedy = f"Give one file each for {', '.join(STREAMS)}; or for documents and clicks"
+    remedy = f"Give one file each for {', '.join(STREAMS)}; or for documents and clicks; or"
+    remedy += " let smoothclir-teach write judgments of an encoder"
     raise input_error(directory, reason, remedy)
 
 
