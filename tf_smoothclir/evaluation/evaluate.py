@@ -147,20 +147,12 @@ def evaluate_splits(
     scorer: Scorer,
     splits: Sequence[str],
     *,
-    negatives: int,
     trec_dir: Path,
-    measures: Sequence[str] = (),
+    **options: Any,
 ) -> dict[str, Evaluation]:
     """Evaluates several splits; the files of each go to `trec_dir/<split>/`."""
     return {
-        split: evaluate_split(
-            retrieval_set,
-            scorer,
-            split,
-            negatives=negatives,
-            trec_dir=trec_dir / split,
-            measures=measures,
-        )
+        split: evaluate_split(retrieval_set, scorer, split, trec_dir=trec_dir / split, **options)
         for split in splits
     }
 

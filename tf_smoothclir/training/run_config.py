@@ -24,10 +24,6 @@ class RunData:
     fingerprint: str = ""
     distribution: str = ""  # `SingleProcess.fingerprint` of the processes that train
 
-    def to_dict(self) -> dict:
-        """The JSON object, without a distribution if there is none."""
-        return {name: value for name, value in vars(self).items() if value}
-
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
@@ -53,7 +49,7 @@ class RunConfig:
         """Writes a config.json, atomically."""
         content = {"settings": self.settings, "versions": self.versions}
         if self.data.fingerprint:
-            content["data"] = self.data.to_dict()
+            content["data"] = {name: value for name, value in vars(self.data).items() if value}
         if self.ranks_by:
             content["ranks_by"] = self.ranks_by
         write_json(path, content)

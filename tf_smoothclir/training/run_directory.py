@@ -61,15 +61,11 @@ class RunDirectory:
         self.cut_points = self.path / "grades.json"
         self.logs = self.path / "logs"
         self.plots = self.path / "plots"
-        self.evaluation = self.path / "evaluation"
+        self.evaluation = self.path / "evaluation"  # of what ranks; of each part, in "components"
         self.diverged_batch = self.path / "diverged_batch.tsv"
         self.data = self.path / _DATA  # a set that was given in memory
         self.report = self.path / "report.md"
         self.metrics = self.path / "metrics.json"
-
-    def evaluation_of(self, part: str = "") -> Path:
-        """Directory of the TREC files of a part of the run; "" is the whole ranking."""
-        return self.evaluation / "components" / part if part else self.evaluation
 
     def _parts(self) -> list[str]:
         """The names of all parts that may be there, in the order of `_PARTS`."""

@@ -64,7 +64,7 @@ def evaluate_and_report(
             retriever,
             [split for split in EVALUATED_SPLITS if split in retrieval_set.judged_splits],
             negatives=negatives,
-            trec_dir=run.evaluation_of("" if name == chosen else name),
+            trec_dir=run.evaluation / ("" if name == chosen else f"components/{name}"),
         )
         for name, retriever in retrievers.items()
     }
