@@ -15,23 +15,32 @@ from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.families.family import Family
-from tf_smoothclir.index.dense_half import RECALL_QUERIES, Encode, encode_texts
+from tf_smoothclir.index.dense_half import (
+    RECALL_QUERIES,
+    DenseHalf,
+    Encode,
+    encode_texts,
+    open_dense_half,
+)
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.publishing.export_directory import (
     check_pair,
     checked_part,
     load_model,
     load_part,
 )
+from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower, explain_by_vectors
 from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower
+from tf_smoothclir.search.text_search import DenseRanker
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 if TYPE_CHECKING:
     from tf_smoothclir.data.tokenized_set import TokenizedSet
-    from tf_smoothclir.publishing.exported_models import ExportedModels
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
@@ -123,7 +132,6 @@ class Dense(Family):
         from tf_smoothclir.publishing.exported_tower import ExportedTower
         from tf_smoothclir.text.evidence import word_evidence
         from tf_smoothclir.text.subwords import text_encoder
-        from tf_smoothclir.text.vocabulary import read_vocabulary
 
         run, settings, towers = publication.run, publication.settings, {}
         for role in ROLES:
@@ -157,15 +165,11 @@ class Dense(Family):
         return SearchedTowers(models) if models.for_search else Towers.of_export(models)
 
     def index_half(self, models, kind):
-        from tf_smoothclir.index.dense_half import DenseHalf
-
         towers, data = models[self.name], models.manifest.data
         asked = functools.partial(training_query_vectors, towers, data)
         return DenseHalf(towers.encoder("document"), towers.dim, kind, asked)
 
     def open_half(self, directory, entry, hashes):
-        from tf_smoothclir.index.dense_half import open_dense_half
-
         return open_dense_half(directory, entry, hashes)
 
     def cut_points(self, manifest):
@@ -194,9 +198,7 @@ class Dense(Family):
         return DenseRetriever(*vectors, retrieval_set.tie_order)
 
     def ranker(self, models, index):
-        from tf_smoothclir.index.document_index import DocumentIndex
         from tf_smoothclir.search.engine_ranker import EngineRanker
-        from tf_smoothclir.search.text_search import DenseRanker
 
         towers = models[self.name]
         read, explained = towers.read_queries(), functools.lru_cache(towers.explained)
