@@ -149,6 +149,13 @@ class TokenizedSet:
         return read_vocabulary(self.vocabulary_dir / f"{role}.txt")
 
 
+def copy_vocabularies(source: Path, target: Path) -> None:
+    """Copies the vocabularies of both roles into a new directory."""
+    target.mkdir()
+    for role in ROLES:
+        copy_file(source / f"{role}.txt", target / f"{role}.txt")
+
+
 def ngrams_store(role: str) -> str:
     """The name of the store that `TokenizedSet.ngrams` opens."""
     return f"{role}.ngrams"

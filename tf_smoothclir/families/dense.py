@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,10 +147,10 @@ class Dense(Family):
                 name=f"{role}_tower",
                 evidence=word_evidence(vocabulary, encoder, settings.text) if asked else None,
             )
-        return Towers(towers.__getitem__, settings.model.dim, settings.model.epsilon)
+        return Towers(towers, settings.model.dim, settings.model.epsilon)
 
     def exported_parts(self, published, others):
-        return {role: published.load(role) for role in ROLES}
+        return published.towers
 
     def vectors_in_graph(self, publication):
         from tf_smoothclir.publishing.exported_search import VectorsInGraph
@@ -159,7 +160,7 @@ class Dense(Family):
         def encode(documents):
             return towers.vectors("document", [text_read(text, titles=False) for text in documents])
 
-        return {self.name: VectorsInGraph(towers.load("query"), encode)}
+        return {self.name: VectorsInGraph(towers.towers["query"], encode)}
 
     def exported(self, models):
         return SearchedTowers(models) if models.for_search else Towers.of_export(models)
@@ -169,8 +170,7 @@ class Dense(Family):
         asked = functools.partial(training_query_vectors, towers, data)
         return DenseHalf(towers.encoder("document"), towers.dim, kind, asked)
 
-    def open_half(self, directory, entry, hashes):
-        return open_dense_half(directory, entry, hashes)
+    open_half = staticmethod(open_dense_half)
 
     def cut_points(self, manifest):
         """Those of a hybrid are of its sum: vectors alone have the thresholds of the loss."""
@@ -216,26 +216,26 @@ def _in_words(name: str) -> str:
 _TEXTS_PER_CALL = 1024
 
 
+@dataclasses.dataclass(frozen=True)
 class Towers:
-    """Towers in TensorFlow, from texts to vectors; `load` loads that of a role."""
+    """Towers in TensorFlow, from texts to vectors."""
 
-    def __init__(self, load: Callable[[str], Any], dim: int, epsilon: float):
-        self.load = functools.cache(load)
-        self.dim, self.epsilon = dim, epsilon
+    towers: Mapping[str, Any]  # by role
+    dim: int
+    epsilon: float
 
     @classmethod
     def of_export(cls, models: ExportedModels) -> Towers:
         """Loads the towers of an export, after checking them; a search needs them in this way."""
         manifest = models.manifest
-        parts = {
-            role: load_part(models.export_dir, role, manifest.version).model
-            for role in ("query", "document")
+        towers = {
+            role: load_part(models.export_dir, role, manifest.version).model for role in ROLES
         }
-        return cls(parts.__getitem__, manifest.dim, manifest.epsilon)
+        return cls(towers, manifest.dim, manifest.epsilon)
 
     def encoder(self, role: str) -> Encode:
         """The signature that encodes texts."""
-        return self.load(role).signatures["serving_default"]
+        return self.towers[role].signatures["serving_default"]
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
         """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
@@ -250,11 +250,11 @@ class Towers:
 
     def read_queries(self) -> EncodeQueries:
         """What reads and encodes the queries of a search."""
-        return by_tower(self.load("query"))
+        return by_tower(self.towers["query"])
 
     def explained(self, role: str) -> ExplainedTower:
         """A tower that says what its vectors are made of."""
-        return SavedTower(self.load(role), self.epsilon)
+        return SavedTower(self.towers[role], self.epsilon)
 
 
 class SearchedTowers:

@@ -48,13 +48,15 @@ class Lexical(Family):
 
     def learn(self, over):
         from tf_smoothclir.lexical.learning import learn_lexical_model
+        from tf_smoothclir.training.initial_run import initial_run
 
+        initial = initial_run(over.settings)
         return learn_lexical_model(
             texts_of(over),
             seed=over.settings.training.seed,
             dictionary=read_dictionary(over.settings),
             passage_words=over.settings.text.passage_words,
-            initial=_initial_model(over.settings),
+            initial=None if initial is None else LexicalModel.load(initial.lexical),
         )
 
     def save(self, model, path):
@@ -105,8 +107,7 @@ class Lexical(Family):
     def index_half(self, models, kind):
         return LexicalHalf(models[self.name])
 
-    def open_half(self, directory, entry, hashes):
-        return LexicalIndex(directory, entry, hashes)
+    open_half = staticmethod(LexicalIndex)
 
     def scores(self, models, queries, documents):
         parts, scores = models[self.name], [np.zeros(0, np.float32)]
@@ -131,14 +132,6 @@ class Lexical(Family):
 
     def ranker(self, models, index):
         return word_ranker(self.name, models[self.name], index)
-
-
-def _initial_model(settings: RunSettings) -> LexicalModel | None:
-    """The model of an initial run; None for none."""
-    from tf_smoothclir.training.initial_run import initial_run
-
-    initial = initial_run(settings)
-    return None if initial is None else LexicalModel.load(initial.lexical)
 
 
 def read_dictionary(settings: RunSettings) -> Dictionary | None:

@@ -22,10 +22,10 @@ class Reranked(Family):
         from tf_smoothclir.interaction.inputs import WordCodes
         from tf_smoothclir.interaction.reranker_learning import learn_reranker
 
-        retrieval, vectors = over.settings.retrieval, word_vectors(over)
+        retrieval = over.settings.retrieval
         return learn_reranker(
             retrieval.reranker,
-            WordCodes.of(vectors.queries, vectors.documents),
+            WordCodes.of(*word_vectors(over)),
             over.tokenized_set,
             over.retrievers[retrieval.retriever],
             depth=retrieval.rerank_depth,

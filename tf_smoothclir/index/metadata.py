@@ -93,7 +93,10 @@ def _typed(values: list) -> pa.Array:
     import pyarrow as pa
 
     texts = [
-        value if value is None or isinstance(value, str) else _as_text(value) for value in values
+        value
+        if value is None or isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, default=str)
+        for value in values
     ]
     try:
         array = pa.array(values)
@@ -113,10 +116,6 @@ def _typed(values: list) -> pa.Array:
         except pa.ArrowException:
             continue
     return array
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 class Metadata:
