@@ -1,7 +1,5 @@
 """Exporting a training run: all that it ranks with, and a search model over its collection."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Sequence

@@ -4,12 +4,11 @@
 the learned arrays, both vocabularies, and the weight of its scores.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import tensorflow as tf
@@ -85,7 +84,7 @@ class SecondStage:
         write_json(directory / _STAGE, dataclasses.asdict(self.settings))
 
     @classmethod
-    def load(cls, directory: Path) -> SecondStage:
+    def load(cls, directory: Path) -> Self:
         """Reads what `save` wrote."""
         settings = read_record(directory / _STAGE, StageSettings, "Export the run again")
         return cls(Reranker.load(directory / _MODEL), directory / _VOCABULARY, settings)

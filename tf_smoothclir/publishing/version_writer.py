@@ -1,7 +1,5 @@
 """Publishing the parts of an export under the next version: all of them or none."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

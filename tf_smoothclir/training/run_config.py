@@ -1,12 +1,10 @@
 """The config.json of a run: what it is made with, and from which data."""
 
-from __future__ import annotations
-
 import dataclasses
 import platform
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_record, write_json
@@ -36,12 +34,12 @@ class RunConfig:
     ranks_by: str = ""
 
     @classmethod
-    def of(cls, settings: RunSettings) -> RunConfig:
+    def of(cls, settings: RunSettings) -> Self:
         """The config of a new run with these settings."""
         return cls(settings.to_dict(), software_versions())
 
     @classmethod
-    def read(cls, path: Path) -> RunConfig:
+    def read(cls, path: Path) -> Self:
         """Reads a config.json."""
         return read_record(path, cls, _REMEDY)
 

@@ -1,11 +1,10 @@
 """The run directory: all files of one training run."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Self
 
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.storage.files import delete_in, locked, make_directory, names_in, write_text
@@ -99,7 +98,7 @@ class RunDirectory:
         *,
         overwrite: bool = False,
         check: Callable[[], object] = bool,
-    ) -> RunDirectory:
+    ) -> Self:
         """Creates a run directory, or finds the unfinished or finished run with these settings."""
         # A run with other settings is replaced if it has neither checkpoints nor metrics.
         # `check` may raise an error before anything is written or deleted.
@@ -150,9 +149,7 @@ class RunDirectory:
                         directory.rmdir()
 
     @classmethod
-    def load(
-        cls, path: str | Path, flag: str = "--run_dir", *, verify: bool = True
-    ) -> RunDirectory:
+    def load(cls, path: str | Path, flag: str = "--run_dir", *, verify: bool = True) -> Self:
         """Opens the run in `path`, finished or not."""
         run = cls(Path(path))
         if not run.config.is_file():

@@ -1,7 +1,5 @@
 """The training loop: epochs of steps, validation, best weights, exact continuation."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable, Sequence
