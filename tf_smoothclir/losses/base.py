@@ -155,7 +155,6 @@ class RankingLoss(keras.losses.Loss):
             list_lengths: `[lists]` int, which add up to the number of pairs; None for a batch that
                 has pairs and no lists.
         """
-        del list_lengths
         return grades, scores
 
     def num_terms(self, labels: tf.Tensor) -> tf.Tensor:
@@ -178,7 +177,6 @@ class _KerasLoss(RankingLoss):
     """Lays out batches for a loss of Keras, which takes a row for each pair."""
 
     def laid_out(self, grades, scores, list_lengths):
-        del list_lengths
         return tf.reshape(grades, [-1, 1]), tf.reshape(scores, [-1, 1])
 
     def num_terms(self, labels):

@@ -42,7 +42,6 @@ class InteractionNetwork(keras.layers.Layer):
             tables: The `WordTables` of both languages.
             word_weights: `[query words]` float32, how rare each word is, for networks that use it.
         """
-        del word_weights
         return cls(tables)
 
     @property
