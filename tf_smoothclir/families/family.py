@@ -122,6 +122,9 @@ class Family:
 
     def save(self, model: Any, path: Path) -> None:
         """Writes a model to a new path."""
+        if hasattr(model, "save"):
+            model.save(path)
+            return
         path.mkdir()
         with open_to_write(path / _ARRAYS) as file:
             np.savez(file, **model)

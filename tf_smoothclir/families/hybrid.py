@@ -85,9 +85,6 @@ class Hybrid(Family):
         texts = texts_of(over)
         return learn_fusion(texts, _rows_of(over.retrievers, parts, texts))
 
-    def save(self, model, path):
-        model.save(path)
-
     def load(self, run, settings):
         # The shares were chosen for the whole vectors of towers; shorter ones know less.
         is_cut = settings.model.dim != run.settings().model.dim

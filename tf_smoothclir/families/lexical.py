@@ -59,9 +59,6 @@ class Lexical(Family):
             initial=None if initial is None else LexicalModel.load(initial.lexical),
         )
 
-    def save(self, model, path):
-        model.save(path)
-
     def load(self, run, settings):
         return LexicalModel.load(self.path(run))
 

@@ -32,9 +32,6 @@ class Reranked(Family):
             seed=over.settings.training.seed,
         )
 
-    def save(self, model, path):
-        model.save(path)
-
     def read(self, path):
         from tf_smoothclir.interaction.reranker import Reranker
 
