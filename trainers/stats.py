@@ -5,6 +5,7 @@ A document is partly relevant if its grade is 1 or more, but not the highest one
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 from absl import flags
@@ -30,7 +31,7 @@ def main(argv) -> None:
     loaded = set_of_other_grades(query_log_of(data), data.split_seed)
     statistics = collection_statistics(loaded)
     if _JSON.value:
-        print(json.dumps(statistics.to_dict(), indent=2))
+        print(json.dumps(dataclasses.asdict(statistics), indent=2))
         return
     print_table(
         TABLE_1, [statistics.table_1(str(loaded.document_languages))], title=statistics.name

@@ -22,7 +22,7 @@ from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
 from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.learning import Learned, LearningSettings, learn
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables, unit_rows
-from tf_smoothclir.interaction.reranker import ListScores
+from tf_smoothclir.interaction.reranker import list_scores
 from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
 from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
 from tf_smoothclir.papers.yu2020 import options as paper
@@ -120,7 +120,7 @@ def scorer_of(
         return MeanVectors(data.texts(tables), vectors, by_rarity=system.model == "idf"), None
     if system.model == "sum_of_maxima":
         sums, words = SumOfMaxima(tables), data.texts(tables)
-        return ScoredBy(lambda lists: ListScores(sums, words, lists)()), None
+        return ScoredBy(lambda lists: list_scores(sums, words, lists)()), None
     lengths, epochs = (paper.QUERY_WORDS, paper.DOCUMENT_WORDS), options.matching_epochs
     if system.costly:
         lengths = options.pyramid_query_words, options.pyramid_document_words
@@ -130,14 +130,14 @@ def scorer_of(
     retrieval_set = data.retrieval_set
     lists = candidate_lists(retrieval_set, "train", negatives=negatives, seed=seed)
     unseen = candidate_lists(retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED)
-    scores = ListScores(network, texts, unseen)
+    scores = list_scores(network, texts, unseen)
 
     def validate() -> float:
         return mean_metrics(list_metrics(retrieval_set, unseen, scores()))[SELECT]
 
     how = LearningSettings(epochs=epochs, patience=paper.PATIENCE)
     learned = learn(network, texts, lists, validate, how, seed=seed)
-    return ScoredBy(lambda lists: ListScores(network, texts, lists)()), learned
+    return ScoredBy(lambda lists: list_scores(network, texts, lists)()), learned
 
 
 def build(system: Matching, data: MatchingData, tables: WordTables) -> InteractionNetwork:

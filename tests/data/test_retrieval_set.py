@@ -257,7 +257,7 @@ def test_every_number_of_a_tiny_set():
     judgments += [("a", "2", 1), ("b", "4", 1), ("z", "1", 3)]  # which are skipped
     splits = {"a": "train", "b": "train", "c": "validation", "d": "test"}
     statistics = statistics_of(judgments, splits)
-    assert statistics.to_dict() == {
+    assert dataclasses.asdict(statistics) == {
         "name": "small-en-de",
         "queries": 4,
         "documents": 3,

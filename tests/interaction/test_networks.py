@@ -13,7 +13,7 @@ from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.learning import HINGE, SOFTMAX, LearningSettings, learn, loss_of
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordPair, WordTables
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
-from tf_smoothclir.interaction.reranker import ListScores
+from tf_smoothclir.interaction.reranker import list_scores
 from tf_smoothclir.towers.average_pooling import part_of_position
 
 WORDS, DIM = 12, 5
@@ -59,7 +59,7 @@ class SameWords(InteractionNetwork):
 @cases("loss", HINGE, SOFTMAX)
 def test_the_word_that_decides_gets_weight(features_once, loss):
     network = SameWords(5, features_once)
-    scores = ListScores(network, TEXTS, LISTS)
+    scores = list_scores(network, TEXTS, LISTS)
     settings = dataclasses.replace(SETTINGS, loss=loss)
     learned = learn(network, TEXTS, LISTS, lambda: scores()[1] - scores()[0], settings, seed=1)
     weight = np.asarray(network.weight)

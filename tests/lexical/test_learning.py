@@ -21,11 +21,11 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.lexical import learning, positions, pseudo_queries, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
-from tf_smoothclir.lexical.hard_candidates import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.learning import LexicalTexts, _Learner, learn_lexical_model
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
+from tf_smoothclir.lexical.word_weights import hard_candidates, unjudged_top
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.settings import data, presets, text
 
@@ -100,7 +100,7 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
-    pairs, name, asked = training_pairs.TrainingPairs, "whole_table_and_evidence", []
+    pairs, name, asked = training_pairs.TrainingPairs, "whole_table", []
     table = getattr(pairs, name)
     monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
     assert learn_lexical_model(texts, seed=13).fields == tuple(dict.fromkeys([chosen, FLAT]))
@@ -252,7 +252,7 @@ def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
     model = learn_lexical_model(texts, seed=13)
     assert model.lower_grades == 0.1
     pairs = training_pairs.TrainingPairs(texts)
-    expected, without = (pairs.whole_table(model.fields[0], weight) for weight in (0.1, 0.0))
+    expected, without = (pairs.whole_table(model.fields[0], weight)[0] for weight in (0.1, 0.0))
     np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
     assert np.abs(expected - without).max() > 0.001
 

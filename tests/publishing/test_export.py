@@ -34,7 +34,7 @@ from tf_smoothclir.publishing.version_writer import LARGEST_BATCH, publish_versi
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training import run_models, run_report, tasks
+from tf_smoothclir.training import run_models, short_queries, tasks
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.errors import InputError
@@ -275,7 +275,7 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     assert fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
     hybrid = over.retrievers["hybrid"]
     evaluation = evaluate_split(over.retrieval_set, hybrid, "validation", negatives=negatives)
-    own = calibrated(evaluation, run_report.hits_of_short_queries(over)["hybrid"])
+    own = calibrated(evaluation, short_queries.hits_of_short_queries(over)["hybrid"])
     assert found.manifest.cut_points == own
     assert run_models.load_retriever(run, tokenized_set, 4)[1] is None
 

@@ -22,7 +22,7 @@ from tf_smoothclir.publishing import export_directory, exported_tower, verificat
 from tf_smoothclir.publishing.export_directory import ExportManifest, latest_manifest, load_part
 from tf_smoothclir.publishing.exported_search import SearchModel
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage import folder
+from tf_smoothclir.storage import files, folder
 from tf_smoothclir.utils.errors import InputError
 
 LOCK = ".smoothclir-export.lock"
@@ -177,7 +177,7 @@ def test_parts_of_a_version_that_do_not_belong_together_are_refused(fakes, tmp_p
 
 
 def test_concurrent_export_is_refused(fakes):
-    other = version_writer._only_export(fakes)
+    other = files.locked(fakes / version_writer._LOCK, "", "", "")
     with other, pytest.raises(InputError, match="another export is writing there"):
         publish_fakes(fakes)
     assert publish_fakes(fakes) == 2

@@ -115,7 +115,7 @@ def watch(progress, *, save=lambda: None, seconds=1e9):
 
 
 def step(watching, loss=1.0, other=1.0, norm=1.0):
-    steps(watching, [loss], [other], [norm], [SIZES[watching._progress.step]], [4])
+    steps(watching, [loss], [other], [norm], [SIZES[watching.progress.step]], [4])
 
 
 def steps(watching, losses, others, norms, pairs, terms=(1, 1, 1)):

@@ -233,8 +233,8 @@ def test_all_that_ranks_ranks_them_and_the_set_is_left_as_it_is(ranking_runs, na
     before = [query.text for query in over.retrieval_set.source.queries()]
     rows = over.retrieval_set.queries_in("validation")
     short = {rows[1]: before[rows[0]]}
-    monkeypatch.setattr(run_report, "cut_short", lambda texts, as_is: texts | short)
-    for own, hits in run_report.hits_of_short_queries(over).items():
+    monkeypatch.setattr(short_queries, "cut_short", lambda texts, as_is: texts | short)
+    for own, hits in short_queries.hits_of_short_queries(over).items():
         (whole,) = over.retrievers[own].rank(rows, 10)
         np.testing.assert_allclose(hits.scores[1], whole.scores[0, :10], rtol=1e-5)
         np.testing.assert_allclose(hits.scores[2:], whole.scores[2:, :10], rtol=1e-5)

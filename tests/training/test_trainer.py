@@ -186,12 +186,14 @@ def test_patience_stops_early_and_the_best_epoch_by_the_chosen_metric_is_kept(
     # Other metrics stay as they are.
     measured = iter([{**dict.fromkeys(METRICS, 0.5), metric: value} for value in values])
     monkeypatch.setattr(trainer_module, "mean_metrics", lambda _: next(measured))
+    lists: list = []
+    monkeypatch.setattr(trainer_module, "list_metrics", lambda _, of_set, __: lists.append(of_set))
     settings = tiny(epochs=len(values), patience=patience, select_metric=metric, train_negatives=1)
     trainer, model = start(settings, tmp_path / "run")
-    assert set(np.diff(trainer._validation.lists.offsets)) == {2 + 3}  # judged and sampled
     assert trainer.progress.best_epoch == 0  # none yet
     after = note_weights(trainer)
     progress = trainer.train()
+    assert set(np.diff(lists[0].offsets)) == {2 + 3}  # judged and sampled
     assert (progress.epoch, progress.best_epoch, len(after)) == (epochs, best, epochs)
     for found, kept, last in zip(weights(model), after[best - 1], after[-1], strict=True):
         np.testing.assert_array_equal(found, kept)

@@ -20,7 +20,6 @@ def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variab
 
 def make_loss_metric(model: keras.Model) -> None:
     """Does nothing: Keras has created one."""
-    del model
 
 
 def loss_metric(model: keras.Model) -> keras.metrics.Mean:
@@ -40,7 +39,6 @@ def metrics_container(model: keras.Model):
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:
     """The metrics of a model, which include the mean loss."""
-    del model
     return metrics
 
 

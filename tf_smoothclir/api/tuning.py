@@ -178,7 +178,6 @@ class HyperModel(keras_tuner.HyperModel):
         Returns:
             Metric -> value on validation queries.
         """
-        del initial_epoch, verbose
         settings = self._with(hp)
         if epochs:
             settings = changed(settings, {"epochs": epochs})

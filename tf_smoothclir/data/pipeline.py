@@ -83,7 +83,6 @@ class PairPipeline(Pipeline):
     """Pairs shuffled over all queries, as in the paper; a query is encoded for each pair."""
 
     def pair_ends(self, lists, epoch):
-        del epoch
         pairs, size = len(lists.document_rows), self._batch_size
         return np.append(np.arange(size, pairs, size), pairs)
 

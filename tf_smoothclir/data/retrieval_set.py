@@ -1,14 +1,12 @@
 """A retrieval set in memory: ids, judgments and splits as arrays, checked against each other."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import functools
 import itertools
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from absl import logging
@@ -47,7 +45,7 @@ class RetrievalSet:
     document_languages: Languages
 
     @classmethod
-    def load(cls, source: Source, *, num_grades: int = 3, seed: int | None = 13) -> RetrievalSet:
+    def load(cls, source: Source, *, num_grades: int = 3, seed: int | None = 13) -> Self:
         """Reads and checks a source; without a seed, one that has no splits is all test."""
         query_ids, query_row, of_queries = _rows(source, "queries")
         document_ids, document_row, of_documents = _rows(source, "documents")
@@ -75,7 +73,7 @@ class RetrievalSet:
             texts[split].append(query.text)
         return {name: known_queries(texts[0], texts[n]) for n, name in enumerate(SPLITS) if n}
 
-    def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
+    def with_training_queries(self, document_rows: np.ndarray) -> Self:
         """The set with a training query more for each of these best documents; it has no texts."""
         added = len(document_rows)
         ids = [f"pseudo-query of {self.document_ids[row]}" for row in document_rows]

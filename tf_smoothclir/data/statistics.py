@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -41,10 +40,6 @@ class CollectionStatistics:
     query_vocabulary: int  # lower-cased words that occur at least twice
     document_vocabulary: int
     splits: dict[str, int] | None  # split -> queries; None if the set has none of its own
-
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes as a dictionary for JSON."""
-        return dataclasses.asdict(self)
 
     def table_1(self, language: str) -> list[str]:
         """The cells of the columns `TABLE_1`."""

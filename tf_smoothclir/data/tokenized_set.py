@@ -1,11 +1,10 @@
 """Rows of different lengths in flat files, memory-mapped; a retrieval set as token ids in them."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -67,7 +66,7 @@ class RaggedWriter:
         self._end = 0
         write_array(self._offsets, np.zeros(1), "<i8")
 
-    def __enter__(self) -> RaggedWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc) -> None:
@@ -147,6 +146,13 @@ class TokenizedSet:
     def vocabulary(self, role: str) -> list[str]:
         """The tokens of a role; a token's position is its id."""
         return read_vocabulary(self.vocabulary_dir / f"{role}.txt")
+
+
+def copy_vocabularies(source: Path, target: Path) -> None:
+    """Copies the vocabularies of both roles into a new directory."""
+    target.mkdir()
+    for role in ROLES:
+        copy_file(source / f"{role}.txt", target / f"{role}.txt")
 
 
 def ngrams_store(role: str) -> str:

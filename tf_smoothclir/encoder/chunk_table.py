@@ -5,8 +5,6 @@ as all else that an encoder does; `python -m benchmarks.encoding` measures it. H
 and hashes looked up by a few operations on arrays.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Mapping, Sequence

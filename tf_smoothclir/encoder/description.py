@@ -5,14 +5,13 @@ SavedModel has the bytes of its variables one after the other in one file, and t
 where each begins.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import mmap
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -66,7 +65,7 @@ class TowerDescription:
             file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
     @classmethod
-    def read(cls, directory: Path) -> TowerDescription:
+    def read(cls, directory: Path) -> Self:
         """Reads the description of a tower."""
         if (path := directory / DESCRIPTION).exists():
             return read_record(path, cls, "Export the run again")

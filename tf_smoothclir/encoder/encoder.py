@@ -1,12 +1,10 @@
 """Encoder of texts by an exported tower, with NumPy alone: for clients without TensorFlow."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -84,7 +82,7 @@ class Encoder:
         return (directory / DESCRIPTION).exists()
 
     @classmethod
-    def of_version(cls, directory: Path, role: str, *, is_checked: bool = False) -> Encoder:
+    def of_version(cls, directory: Path, role: str, *, is_checked: bool = False) -> Self:
         """Loads a tower from the directory of its version, perhaps of checked files."""
         encoder = cls.__new__(cls)
         encoder._load(directory, role, is_checked)
@@ -102,7 +100,7 @@ class Encoder:
     @classmethod
     def of_arrays(
         cls, tower: TowerDescription, vocabulary: Sequence[str], arrays: Mapping[str, np.ndarray]
-    ) -> Encoder:
+    ) -> Self:
         """A tower that no file has; of `tower`, the arrays and the vocabulary do not count."""
         encoder = cls.__new__(cls)
         encoder._use(tower, vocabulary, arrays)

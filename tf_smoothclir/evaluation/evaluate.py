@@ -1,11 +1,9 @@
 """Evaluating a scorer: metrics of a split, predicted grades, files for other tools."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -52,7 +50,7 @@ class Hits:
     words: np.ndarray | int = 1  # `[queries]` int, the known words of each
 
     @classmethod
-    def of(cls, ranking: Ranking, retrieval_set: RetrievalSet, retriever: Retriever) -> Hits:
+    def of(cls, ranking: Ranking, retrieval_set: RetrievalSet, retriever: Retriever) -> Self:
         """The first hits of rankings by a retriever."""
         grades = ranking.grades(retrieval_set)[:, :HITS]
         rows = ranking.query_rows, ranking.document_rows[:, :HITS]
@@ -87,7 +85,7 @@ class Evaluation:
     languages: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of_queries(cls, per_query: dict[str, np.ndarray], **others: Any) -> Evaluation:
+    def of_queries(cls, per_query: dict[str, np.ndarray], **others: Any) -> Self:
         """The means and intervals of the values of queries."""
         return cls(
             metrics=mean_metrics(per_query),
@@ -98,7 +96,7 @@ class Evaluation:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
+    def joined(cls, parts: Sequence[Self]) -> Self:
         """The evaluation of the queries of several, each of which another model ranks."""
         return cls.of_queries(
             {
@@ -114,7 +112,7 @@ class Evaluation:
             for (name, value), (low, high) in zip(self.metrics.items(), self.intervals.values())
         )
 
-    def graded(self, cut_points: CutPoints | None) -> Evaluation:
+    def graded(self, cut_points: CutPoints | None) -> Self:
         """An evaluation with predicted grades; itself where none are predicted."""
         if cut_points in (None, NEVER_RELEVANT) or not self.scores_by_grade:
             return self
@@ -147,20 +145,12 @@ def evaluate_splits(
     scorer: Scorer,
     splits: Sequence[str],
     *,
-    negatives: int,
     trec_dir: Path,
-    measures: Sequence[str] = (),
+    **options: Any,
 ) -> dict[str, Evaluation]:
     """Evaluates several splits; the files of each go to `trec_dir/<split>/`."""
     return {
-        split: evaluate_split(
-            retrieval_set,
-            scorer,
-            split,
-            negatives=negatives,
-            trec_dir=trec_dir / split,
-            measures=measures,
-        )
+        split: evaluate_split(retrieval_set, scorer, split, trec_dir=trec_dir / split, **options)
         for split in splits
     }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,23 +16,32 @@ from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.families.family import Family
-from tf_smoothclir.index.dense_half import RECALL_QUERIES, Encode, encode_texts
+from tf_smoothclir.index.dense_half import (
+    RECALL_QUERIES,
+    DenseHalf,
+    Encode,
+    encode_texts,
+    open_dense_half,
+)
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.publishing.export_directory import (
     check_pair,
     checked_part,
     load_model,
     load_part,
 )
+from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower, explain_by_vectors
 from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower
+from tf_smoothclir.search.text_search import DenseRanker
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 if TYPE_CHECKING:
     from tf_smoothclir.data.tokenized_set import TokenizedSet
-    from tf_smoothclir.publishing.exported_models import ExportedModels
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
@@ -123,7 +133,6 @@ class Dense(Family):
         from tf_smoothclir.publishing.exported_tower import ExportedTower
         from tf_smoothclir.text.evidence import word_evidence
         from tf_smoothclir.text.subwords import text_encoder
-        from tf_smoothclir.text.vocabulary import read_vocabulary
 
         run, settings, towers = publication.run, publication.settings, {}
         for role in ROLES:
@@ -138,10 +147,10 @@ class Dense(Family):
                 name=f"{role}_tower",
                 evidence=word_evidence(vocabulary, encoder, settings.text) if asked else None,
             )
-        return Towers(towers.__getitem__, settings.model.dim, settings.model.epsilon)
+        return Towers(towers, settings.model.dim, settings.model.epsilon)
 
     def exported_parts(self, published, others):
-        return {role: published.load(role) for role in ROLES}
+        return published.towers
 
     def vectors_in_graph(self, publication):
         from tf_smoothclir.publishing.exported_search import VectorsInGraph
@@ -151,22 +160,17 @@ class Dense(Family):
         def encode(documents):
             return towers.vectors("document", [text_read(text, titles=False) for text in documents])
 
-        return {self.name: VectorsInGraph(towers.load("query"), encode)}
+        return {self.name: VectorsInGraph(towers.towers["query"], encode)}
 
     def exported(self, models):
         return SearchedTowers(models) if models.for_search else Towers.of_export(models)
 
     def index_half(self, models, kind):
-        from tf_smoothclir.index.dense_half import DenseHalf
-
         towers, data = models[self.name], models.manifest.data
         asked = functools.partial(training_query_vectors, towers, data)
         return DenseHalf(towers.encoder("document"), towers.dim, kind, asked)
 
-    def open_half(self, directory, entry, hashes):
-        from tf_smoothclir.index.dense_half import open_dense_half
-
-        return open_dense_half(directory, entry, hashes)
+    open_half = staticmethod(open_dense_half)
 
     def cut_points(self, manifest):
         """Those of a hybrid are of its sum: vectors alone have the thresholds of the loss."""
@@ -194,9 +198,7 @@ class Dense(Family):
         return DenseRetriever(*vectors, retrieval_set.tie_order)
 
     def ranker(self, models, index):
-        from tf_smoothclir.index.document_index import DocumentIndex
         from tf_smoothclir.search.engine_ranker import EngineRanker
-        from tf_smoothclir.search.text_search import DenseRanker
 
         towers = models[self.name]
         read, explained = towers.read_queries(), functools.lru_cache(towers.explained)
@@ -214,26 +216,26 @@ def _in_words(name: str) -> str:
 _TEXTS_PER_CALL = 1024
 
 
+@dataclasses.dataclass(frozen=True)
 class Towers:
-    """Towers in TensorFlow, from texts to vectors; `load` loads that of a role."""
+    """Towers in TensorFlow, from texts to vectors."""
 
-    def __init__(self, load: Callable[[str], Any], dim: int, epsilon: float):
-        self.load = functools.cache(load)
-        self.dim, self.epsilon = dim, epsilon
+    towers: Mapping[str, Any]  # by role
+    dim: int
+    epsilon: float
 
     @classmethod
     def of_export(cls, models: ExportedModels) -> Towers:
         """Loads the towers of an export, after checking them; a search needs them in this way."""
         manifest = models.manifest
-        parts = {
-            role: load_part(models.export_dir, role, manifest.version).model
-            for role in ("query", "document")
+        towers = {
+            role: load_part(models.export_dir, role, manifest.version).model for role in ROLES
         }
-        return cls(parts.__getitem__, manifest.dim, manifest.epsilon)
+        return cls(towers, manifest.dim, manifest.epsilon)
 
     def encoder(self, role: str) -> Encode:
         """The signature that encodes texts."""
-        return self.load(role).signatures["serving_default"]
+        return self.towers[role].signatures["serving_default"]
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
         """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
@@ -248,11 +250,11 @@ class Towers:
 
     def read_queries(self) -> EncodeQueries:
         """What reads and encodes the queries of a search."""
-        return by_tower(self.load("query"))
+        return by_tower(self.towers["query"])
 
     def explained(self, role: str) -> ExplainedTower:
         """A tower that says what its vectors are made of."""
-        return SavedTower(self.load(role), self.epsilon)
+        return SavedTower(self.towers[role], self.epsilon)
 
 
 class SearchedTowers:

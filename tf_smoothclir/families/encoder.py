@@ -18,8 +18,11 @@ from absl import logging
 from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, WORDS
 from tf_smoothclir.families.family import Family
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.protocols.text_search import QueryReading
+from tf_smoothclir.search.explanation import explain_hits_by_leaving_out
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, by_encoder
+from tf_smoothclir.search.text_search import DenseRanker
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_record, write_json
 from tf_smoothclir.utils.errors import InputError
@@ -214,10 +217,6 @@ class ForeignEncoderFamily(Family):
         return self._encoded(models[self.name], retrieval_set).retriever(retrieval_set)
 
     def ranker(self, models, index):
-        from tf_smoothclir.index.document_index import DocumentIndex
-        from tf_smoothclir.search.explanation import explain_hits_by_leaving_out
-        from tf_smoothclir.search.text_search import DenseRanker
-
         if not isinstance(index, DocumentIndex):
             return super().ranker(models, index)  # refuses it
         # Vectors of words say nothing of those of texts.

@@ -16,7 +16,8 @@ That is enough for `--retriever=overlap`: such a family is trained, evaluated, e
 searched, explained and served by what stands here. One that learns says so in `learn`. The families
 of this package replace more of it: by vectors, postings and graphs, which are faster.
 
-Stages are imported where they are needed: training needs no search, and a search no training.
+What takes long to load, as TensorFlow does, is imported where it is needed: a search needs none of
+it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.protocols.text_search import Explanation
+from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.protocols.scorer import Retriever, RowRetriever
+from tf_smoothclir.protocols.text_search import CutPoints, Explanation
+from tf_smoothclir.publishing.exported_models import ROLE, ExportedFiles, ExportedModels
+from tf_smoothclir.search.explanation import explain_by_leaving_out
+from tf_smoothclir.search.text_search import HitRanker, TextRanker
 from tf_smoothclir.storage.files import open_to_write, read_arrays
 from tf_smoothclir.utils.errors import input_error
 
@@ -38,12 +44,8 @@ if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.source import Source
     from tf_smoothclir.index.builder import Half
-    from tf_smoothclir.protocols.scorer import Retriever
-    from tf_smoothclir.protocols.text_search import CutPoints
     from tf_smoothclir.publishing.export import Publication
-    from tf_smoothclir.publishing.exported_models import ExportedModels
     from tf_smoothclir.publishing.exported_search import VectorsInGraph
-    from tf_smoothclir.search.text_search import HitRanker
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
@@ -120,6 +122,9 @@ class Family:
 
     def save(self, model: Any, path: Path) -> None:
         """Writes a model to a new path."""
+        if hasattr(model, "save"):
+            model.save(path)
+            return
         path.mkdir()
         with open_to_write(path / _ARRAYS) as file:
             np.savez(file, **model)
@@ -150,8 +155,6 @@ class Family:
         return {self.name: self._retriever(model, over.retrieval_set)}
 
     def _retriever(self, model: Any, retrieval_set: RetrievalSet) -> Retriever:
-        from tf_smoothclir.protocols.scorer import RowRetriever
-
         source = retrieval_set.source
         queries = [text.text for text in source.queries()]
         score = self.scorer(model, [text.text for text in source.documents()])
@@ -185,8 +188,6 @@ class Family:
 
     def exported_parts(self, published: Any, others: Mapping[str, Any]) -> dict[str, Any]:
         """Role -> part of an export; `others` are those of families before it."""
-        from tf_smoothclir.publishing.exported_models import ROLE, ExportedFiles
-
         before = others.get(ROLE)
 
         def save(path: Path) -> None:
@@ -198,8 +199,6 @@ class Family:
 
     def exported(self, models: ExportedModels) -> Any:
         """Loads the published model of an export, after checking its files."""
-        from tf_smoothclir.publishing.exported_models import ROLE
-
         return self.read(models.part(ROLE)[0] / self.name)
 
     def vectors_in_graph(self, publication: Publication) -> dict[str, VectorsInGraph] | None:
@@ -254,8 +253,6 @@ class Family:
         self, models: ExportedModels, query: str, document: str, role: str
     ) -> Explanation:
         """Splits the score of a pair into the shares of words."""
-        from tf_smoothclir.search.explanation import explain_by_leaving_out
-
         return explain_by_leaving_out(self._scorer_of(models), query, document, role)
 
     def retriever_over(self, models: ExportedModels, retrieval_set: RetrievalSet) -> Retriever:
@@ -269,9 +266,6 @@ class Family:
             models: Family -> published model, loaded when it is asked for.
             index: A `DocumentIndex`, or a collection in an engine; of a run with this family.
         """
-        from tf_smoothclir.index.document_index import DocumentIndex
-        from tf_smoothclir.search.text_search import TextRanker
-
         if not isinstance(index, DocumentIndex):
             reason = "an engine keeps vectors and words, by which it does not rank"
             raise input_error(f"--retriever={self.name}", reason, "Use an index on disk")

@@ -12,8 +12,10 @@ import numpy as np
 
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_ranker
+from tf_smoothclir.hybrid.fusion import Fusion, times_counted
 from tf_smoothclir.plugins import FAMILIES, family
 from tf_smoothclir.protocols.scorer import ScoreRows
+from tf_smoothclir.search.query_reading import by_each
 
 _ENOUGH_QUERIES = 100
 _LONG_TRAINING = 20_000  # judged pairs: half a minute or more
@@ -31,7 +33,6 @@ class Hybrid(Family):
         return run.fusion
 
     def learn(self, over):
-        from tf_smoothclir.hybrid.fusion import Fusion
         from tf_smoothclir.training.initial_run import initial_run
 
         if (initial := initial_run(over.settings)) is not None:
@@ -39,7 +40,6 @@ class Hybrid(Family):
         return self._learned(over, self.parts)
 
     def look(self, over):
-        from tf_smoothclir.hybrid.fusion import Fusion
         from tf_smoothclir.hybrid.learning import may_count
 
         retrieval_set = over.retrieval_set
@@ -85,12 +85,7 @@ class Hybrid(Family):
         texts = texts_of(over)
         return learn_fusion(texts, _rows_of(over.retrievers, parts, texts))
 
-    def save(self, model, path):
-        model.save(path)
-
     def load(self, run, settings):
-        from tf_smoothclir.hybrid.fusion import Fusion
-
         # The shares were chosen for the whole vectors of towers; shorter ones know less.
         is_cut = settings.model.dim != run.settings().model.dim
         return None if is_cut else Fusion.load(self.path(run))
@@ -133,8 +128,6 @@ class Hybrid(Family):
 
     def _parts_of_scores(self, models, queries, documents) -> list[np.ndarray]:
         """Shares of words, towers and encoder in scores, `[pairs]` float32 each."""
-        from tf_smoothclir.hybrid.fusion import times_counted
-
         parts = models[self.name]
         times = times_counted(parts.query_reader.batch(queries).matrix().sum(axis=1))
         return [
@@ -155,8 +148,6 @@ class Hybrid(Family):
         return self._fused(parts.fusion, texts, retrievers)
 
     def ranker(self, models, index):
-        from tf_smoothclir.search.query_reading import by_each
-
         asked = self._asked(models[self.name].fusion)
         read = by_each([models[name].read_queries() for name in asked])
         return word_ranker(self.name, models[self.name], index, read, asked)
@@ -188,7 +179,6 @@ class TableWithEncoder(WithEncoder):
 
 def _rows_of(retrievers: Mapping[str, Any], parts: Any, texts: Any) -> dict[str, ScoreRows]:
     """Part -> scorer of rows of queries: by words without feedback, by vectors as they count."""
-    from tf_smoothclir.hybrid.fusion import times_counted
 
     def by_vectors(scores: ScoreRows) -> ScoreRows:
         return lambda rows: times_counted(texts.known_words(rows))[:, np.newaxis] * scores(rows)

@@ -11,17 +11,22 @@ from absl import logging
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families.family import Family
+from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalIndex
+from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.protocols.text_search import Explanation
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_models import ExportedFiles, ExportedModels
+from tf_smoothclir.search.text_search import HitRanker
+from tf_smoothclir.search.word_explanation import WordExplainer
+from tf_smoothclir.search.word_ranker import WordRanker
+from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.lexical.dictionary import Dictionary
-    from tf_smoothclir.lexical.model import LexicalModel
     from tf_smoothclir.lexical.texts import LexicalTexts
     from tf_smoothclir.lexical.word_vectors import WordVectors
-    from tf_smoothclir.protocols.text_search import Explanation
-    from tf_smoothclir.publishing.exported_lexical import LexicalParts
-    from tf_smoothclir.publishing.exported_models import ExportedModels
-    from tf_smoothclir.search.text_search import HitRanker
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
@@ -43,29 +48,24 @@ class Lexical(Family):
 
     def learn(self, over):
         from tf_smoothclir.lexical.learning import learn_lexical_model
+        from tf_smoothclir.training.initial_run import initial_run
 
+        initial = initial_run(over.settings)
         return learn_lexical_model(
             texts_of(over),
             seed=over.settings.training.seed,
             dictionary=read_dictionary(over.settings),
             passage_words=over.settings.text.passage_words,
-            initial=_initial_model(over.settings),
+            initial=None if initial is None else LexicalModel.load(initial.lexical),
         )
 
-    def save(self, model, path):
-        model.save(path)
-
     def load(self, run, settings):
-        from tf_smoothclir.lexical.model import LexicalModel
-
         return LexicalModel.load(self.path(run))
 
     def needs_pairs(self, settings):
         return not settings.retrieval.dictionary
 
     def adds_words(self, vocabulary_dir, settings):
-        from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
-
         if not settings.retrieval.dictionary:
             return False
         words = (read_vocabulary(vocabulary_dir / f"{role}.txt") for role in ROLES)
@@ -89,33 +89,22 @@ class Lexical(Family):
         return model.facts()
 
     def published(self, publication):
-        from tf_smoothclir.publishing.exported_lexical import LexicalParts
-
         model, vocabulary = publication.models[self.name], publication.run.vocabulary
         return LexicalParts(model, vocabulary, publication.settings.text)
 
     def exported_parts(self, published, others):
-        from tf_smoothclir.publishing.exported_models import ExportedFiles
-
         return {self.name: ExportedFiles(published.save)}
 
     def vectors_in_graph(self, publication):
         return {}
 
     def exported(self, models):
-        from tf_smoothclir.publishing.exported_lexical import LexicalParts
-
         return LexicalParts.load(models.part(self.name)[0])
 
     def index_half(self, models, kind):
-        from tf_smoothclir.index.lexical_half import LexicalHalf
-
         return LexicalHalf(models[self.name])
 
-    def open_half(self, directory, entry, hashes):
-        from tf_smoothclir.index.lexical_half import LexicalIndex
-
-        return LexicalIndex(directory, entry, hashes)
+    open_half = staticmethod(LexicalIndex)
 
     def scores(self, models, queries, documents):
         parts, scores = models[self.name], [np.zeros(0, np.float32)]
@@ -140,15 +129,6 @@ class Lexical(Family):
 
     def ranker(self, models, index):
         return word_ranker(self.name, models[self.name], index)
-
-
-def _initial_model(settings: RunSettings) -> LexicalModel | None:
-    """The model of an initial run; None for none."""
-    from tf_smoothclir.lexical.model import LexicalModel
-    from tf_smoothclir.training.initial_run import initial_run
-
-    initial = initial_run(settings)
-    return None if initial is None else LexicalModel.load(initial.lexical)
 
 
 def read_dictionary(settings: RunSettings) -> Dictionary | None:
@@ -219,7 +199,6 @@ def explained_words(
     parts: LexicalParts, query: str, document: str, role: str, *added: np.ndarray
 ) -> Explanation:
     """Splits the score of a pair: what words, towers and a foreign encoder add, `[1]` each."""
-    from tf_smoothclir.search.word_explanation import WordExplainer
 
     shares = np.zeros((1, 4), np.float32)
     shares[:, : len(added)] = np.stack(added, axis=1)
@@ -235,8 +214,6 @@ def word_ranker(
     vectors: Sequence[str] = ("dense",),
 ) -> HitRanker:
     """What a family ranks by: words, and `vectors` where it has an encoder of queries."""
-    from tf_smoothclir.index.document_index import DocumentIndex
-    from tf_smoothclir.search.word_ranker import WordRanker
 
     if isinstance(index, DocumentIndex):
         return WordRanker(name, index, parts, encode, vectors)

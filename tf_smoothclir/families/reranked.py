@@ -5,6 +5,7 @@ import dataclasses
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.families.lexical import word_vectors
 from tf_smoothclir.plugins import family
+from tf_smoothclir.protocols.scorer import TwoStageRetriever
 from tf_smoothclir.publishing.export_directory import exported_versions, part_dir
 from tf_smoothclir.utils.errors import input_error
 
@@ -21,18 +22,15 @@ class Reranked(Family):
         from tf_smoothclir.interaction.inputs import WordCodes
         from tf_smoothclir.interaction.reranker_learning import learn_reranker
 
-        retrieval, vectors = over.settings.retrieval, word_vectors(over)
+        retrieval = over.settings.retrieval
         return learn_reranker(
             retrieval.reranker,
-            WordCodes.of(vectors.queries, vectors.documents),
+            WordCodes.of(*word_vectors(over)),
             over.tokenized_set,
             over.retrievers[retrieval.retriever],
             depth=retrieval.rerank_depth,
             seed=over.settings.training.seed,
         )
-
-    def save(self, model, path):
-        model.save(path)
 
     def read(self, path):
         from tf_smoothclir.interaction.reranker import Reranker
@@ -41,11 +39,15 @@ class Reranked(Family):
 
     def retrievers(self, model, over):
         retrieval = over.settings.retrieval
-        first = over.retrievers[retrieval.retriever]
         scorer = model.scorer(model.texts(over.tokenized_set))
-        return {
-            self.name: _two_stages(first, scorer, over.retrieval_set, retrieval.rerank_depth, model)
-        }
+        two_stages = TwoStageRetriever(
+            over.retrievers[retrieval.retriever],
+            scorer,
+            over.retrieval_set,
+            ranks=retrieval.rerank_depth,
+            weight=model.weight,
+        )
+        return {self.name: two_stages}
 
     def title(self, model):
         return ""
@@ -93,12 +95,12 @@ class Reranked(Family):
 
     def retriever_over(self, models, retrieval_set):
         stage, first = models[self.name], family(models.retriever)
-        return _two_stages(
+        return TwoStageRetriever(
             first.retriever_over(models, retrieval_set),
             stage.scorer(retrieval_set.source),
             retrieval_set,
-            stage.settings.depth,
-            stage.reranker,
+            ranks=stage.settings.depth,
+            weight=stage.reranker.weight,
         )
 
     def ranker(self, models, index):
@@ -106,11 +108,3 @@ class Reranked(Family):
 
         first = family(index.manifest.retriever).ranker(models, index)
         return SecondStageRanker(first, models[self.name])
-
-
-def _two_stages(first, scorer, retrieval_set, ranks: int, reranker):
-    """Retriever that orders the first ranks again."""
-    from tf_smoothclir.protocols.scorer import TwoStageRetriever
-
-    weight = reranker.weight
-    return TwoStageRetriever(first, scorer, retrieval_set, ranks=ranks, weight=weight)

@@ -33,7 +33,6 @@ class EndpointEncoder(ForeignEncoder):
         super().__init__(model or url, self._url, model, **prefixes)
 
     def _encoded(self, texts: list[str], role: str) -> np.ndarray:
-        del role
         begins = range(0, len(texts), self._size)
         return np.concatenate([self._answer(texts[b : b + self._size]) for b in begins])
 

@@ -1,10 +1,9 @@
 """Opening the foreign encoder that the settings name, and encoding a set with it."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -93,7 +92,7 @@ class EncodedSet:
         cache_dir: str = "",
         documents: np.ndarray | None = None,
         student: Student | None = None,
-    ) -> EncodedSet:
+    ) -> Self:
         """Encodes texts of a set, or finds their vectors, but for `documents` that are known."""
         # The student, if there is one, encodes the queries.
         if isinstance(encoder, VectorFile):

@@ -13,12 +13,11 @@ expects:
     score(q, d) = Σ_p a_p score_p(q, d),  a_lexical = 1,  a_p = s_p / s_lexical σ_lexical / σ_p.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -53,7 +52,7 @@ class Fusion:
         having = {part for part, share in self.shares.items() if share}
         return having | ({"lexical"} if self.feedback else set())
 
-    def with_share(self, part: str, share: float) -> Fusion:
+    def with_share(self, part: str, share: float) -> Self:
         """The fusion in which "dense" or "encoder" takes a share from all others alike."""
         shares = {name: before * (1 - share) for name, before in self.shares.items()}
         shares[part] = share
@@ -89,7 +88,7 @@ class Fusion:
         write_json(path, dataclasses.asdict(self))
 
     @classmethod
-    def load(cls, path: Path) -> Fusion:
+    def load(cls, path: Path) -> Self:
         """Reads what `save` wrote."""
         return read_record(path, cls, "Restore the file, or train again")
 

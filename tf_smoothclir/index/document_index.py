@@ -1,13 +1,11 @@
 """A searchable collection on disk: documents and the halves that rank them."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -37,7 +35,7 @@ class IndexManifest(VersionFacts):
     role: ClassVar[str] = INDEX
 
     @classmethod
-    def read(cls, directory: Path) -> IndexManifest:
+    def read(cls, directory: Path) -> Self:
         """The facts of the index in `directory`."""
         return cls.of(Folder.read(directory, INDEX))
 
@@ -66,7 +64,7 @@ class DocumentIndex:
         opened(Path(directory), INDEX, REMEDY, self._open)
 
     @classmethod
-    def of_files(cls, content: Path, manifest: IndexManifest) -> DocumentIndex:
+    def of_files(cls, content: Path, manifest: IndexManifest) -> Self:
         """Opens the files of an index that this process has just written."""
         index = cls.__new__(cls)
         index._filter = ""

@@ -1,9 +1,8 @@
 """What networks read: padded word ids of texts, and word vectors as int8 codes."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
@@ -60,7 +59,7 @@ class WordCodes:
     document: np.ndarray  # `[document words, dim]` int8; the same object for one table of both
 
     @classmethod
-    def of(cls, query: np.ndarray, document: np.ndarray, dim: int = DIM) -> WordCodes:
+    def of(cls, query: np.ndarray, document: np.ndarray, dim: int = DIM) -> Self:
         """Encodes float32 vectors of one space; longer ones are projected to `dim` numbers."""
         shared = query is document or np.array_equal(query, document)
         tables = [unit_rows(table.astype(np.float32)) for table in (query, document)[shared:]]
@@ -85,7 +84,7 @@ class WordCodes:
         return {name: getattr(self, name) for name in (_NAMES[1:] if self.shared else _NAMES)}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> WordCodes:
+    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Codes from their `arrays`; raises `KeyError` if one is missing."""
         document = arrays["document"]
         return cls(arrays.get("query", document), document)

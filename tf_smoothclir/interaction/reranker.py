@@ -150,22 +150,21 @@ class ListScorer:
         return scores
 
 
-class ListScores:
-    """The scores of the same lists, again and again: features are computed once."""
+def list_scores(
+    network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists
+) -> Callable[[], np.ndarray]:
+    """What scores the same lists again and again, `[pairs]` float32, by the weights as they are."""
+    pairs = PairFeatures(network, texts, lists)  # features are computed once
+    score = tf.function(
+        network.score if network.features_once else network.call, reduce_retracing=True
+    )
+    begins = range(0, len(lists.document_rows), PAIRS_AT_ONCE)
 
-    def __init__(self, network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists):
-        self._number = len(lists.document_rows)
-        self._pairs = PairFeatures(network, texts, lists)
-        score = network.score if network.features_once else network.call
-        self._score = tf.function(score, reduce_retracing=True)
+    def scores() -> np.ndarray:
+        parts = [score(pairs.of(slice(begin, begin + PAIRS_AT_ONCE))).numpy() for begin in begins]
+        return np.concatenate([np.zeros(0, np.float32), *parts])
 
-    def __call__(self) -> np.ndarray:
-        """`[pairs]` float32, by the weights as they are."""
-        parts = [
-            self._score(self._pairs.of(slice(begin, begin + PAIRS_AT_ONCE))).numpy()
-            for begin in range(0, self._number, PAIRS_AT_ONCE)
-        ]
-        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+    return scores
 
 
 def frequency_weights(tokenized_set: TokenizedSet) -> np.ndarray:

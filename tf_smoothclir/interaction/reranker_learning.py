@@ -28,10 +28,10 @@ from tf_smoothclir.evaluation.metrics import per_query_metrics, ranked_grades
 from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes
 from tf_smoothclir.interaction.learning import learn
 from tf_smoothclir.interaction.reranker import (
-    ListScores,
     Reranker,
     RerankerChoices,
     frequency_weights,
+    list_scores,
 )
 from tf_smoothclir.lexical.validation import is_better, quality
 from tf_smoothclir.plugins import RERANKERS
@@ -117,7 +117,7 @@ def _epoch_measure(
 ) -> Callable[[], float]:
     """Measures MRR@10 of the first ranks of some validation queries, by the best share."""
     lists, ranking = validation.top(_EPOCH_QUERIES, _EPOCH_DEPTH)
-    scores_now = ListScores(reranker.network, texts, lists)
+    scores_now = list_scores(reranker.network, texts, lists)
 
     def measured() -> float:
         scores = scores_now().reshape(ranking.scores.shape)

@@ -13,7 +13,6 @@ from absl import logging
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
-from tf_smoothclir.lexical.hard_candidates import hard_candidates
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.language_factors import balanced
@@ -25,7 +24,11 @@ from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
-from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
+from tf_smoothclir.lexical.word_weights import (
+    candidate_features,
+    hard_candidates,
+    learn_word_weights,
+)
 from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
@@ -231,7 +234,7 @@ class _Learner:
         measured, key = self._documents.measured, (profile, lower_grades)
         if key not in measured:
             give_back_memory()  # of what was measured before
-            table = self._documents.pairs.whole_table(profile, lower_grades)
+            table, _ = self._documents.pairs.whole_table(profile, lower_grades)
             rows = self._scored_by(profile, table)
             (measured[key],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
         return measured[key]
@@ -334,4 +337,4 @@ class _Learner:
         return self._documents.rows(impacts)
 
     def _learned(self, profile: PositionProfile) -> tuple[sp.csr_array, np.ndarray]:
-        return self._documents.pairs.whole_table_and_evidence(profile, self._lower_grades)
+        return self._documents.pairs.whole_table(profile, self._lower_grades)

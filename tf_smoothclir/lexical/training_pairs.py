@@ -18,8 +18,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.diagonal import Diagonal
-from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
+from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
@@ -74,14 +73,10 @@ class TrainingPairs:
         of_passages._read(mates)
         return of_passages
 
-    def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
-        """T(w | t) of all training queries, pruned; learned once."""
-        return self.whole_table_and_evidence(profile, lower_grades)[0]
-
-    def whole_table_and_evidence(
+    def whole_table(
         self, profile: PositionProfile, lower_grades: float
     ) -> tuple[sp.csr_array, np.ndarray]:
-        """The same, and what `tables` yields beside it."""
+        """T(w | t) of all training queries, pruned, and its evidence; learned once."""
         key = profile, lower_grades
         if key not in self._whole_tables:
             ((table, evidence),) = self.tables(*key, [self.training])

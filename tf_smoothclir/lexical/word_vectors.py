@@ -1,6 +1,6 @@
 """Vectors of the words of both languages in one space, for translation by the nearest word."""
 
-import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from tf_smoothclir.text.embeddings import load_embeddings
 _DIM = 300  # of vectors made from training pairs: unrelated words have a cosine of 1 / √dim or so
 
 
-@dataclasses.dataclass(frozen=True)
-class WordVectors:
+class WordVectors(NamedTuple):
     """Vectors of words of two languages in one space."""
 
     queries: np.ndarray  # `[query vocabulary, dim]`; zeros for words without a vector

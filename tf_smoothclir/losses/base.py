@@ -5,11 +5,9 @@ each document against its own grade, a `ListwiseLoss` compares the documents of 
 A loss is one class; its `call` is the formula and does not depend on how batches are made.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import tensorflow as tf
@@ -63,7 +61,7 @@ class RankingLoss(keras.losses.Loss):
         super().__init__(reduction=reduction, name=name)
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> RankingLoss:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         """Returns the loss with the values that a training run's settings have for it.
 
         Args:
@@ -157,7 +155,6 @@ class RankingLoss(keras.losses.Loss):
             list_lengths: `[lists]` int, which add up to the number of pairs; None for a batch that
                 has pairs and no lists.
         """
-        del list_lengths
         return grades, scores
 
     def num_terms(self, labels: tf.Tensor) -> tf.Tensor:
@@ -180,7 +177,6 @@ class _KerasLoss(RankingLoss):
     """Lays out batches for a loss of Keras, which takes a row for each pair."""
 
     def laid_out(self, grades, scores, list_lengths):
-        del list_lengths
         return tf.reshape(grades, [-1, 1]), tf.reshape(scores, [-1, 1])
 
     def num_terms(self, labels):

@@ -1,7 +1,5 @@
 """Labels, weights and grades as users and Keras give them, and grades that scores predict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

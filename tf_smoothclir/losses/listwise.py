@@ -4,8 +4,6 @@ They compare the scores of one list with each other and know no thresholds. Anot
 of few lines, whose `call` may be the formula of another library.
 """
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from tf_smoothclir.losses.base import RankingLoss, check_temperature, register

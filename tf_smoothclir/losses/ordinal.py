@@ -5,8 +5,6 @@ Learning", 2020: grade g is y = g + 1 there. Grade g has the segment of scores f
 with θ_0 = -1 and θ_K = 1.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ When they may go: where the kernel gives huge pages by itself (transparent huge 
 "always"), or when a step is not slower without them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import sys

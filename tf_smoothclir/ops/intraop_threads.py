@@ -11,8 +11,6 @@ When it may go: when training on today's TensorFlow is as fast with TensorFlow's
 thread for each core (`TF_NUM_INTRAOP_THREADS=2` on two cores).
 """
 
-from __future__ import annotations
-
 import os
 
 from tf_smoothclir._compat import ON_KERAS_3

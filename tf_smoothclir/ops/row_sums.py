@@ -18,8 +18,6 @@ are as fast as on 2.15; `take`, when the gradient of `tf.gather` by positions of
 dense.
 """
 
-from __future__ import annotations
-
 import functools
 
 import tensorflow as tf

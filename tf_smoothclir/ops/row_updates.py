@@ -12,8 +12,6 @@ When they may go: when `ResourceSparseApplyAdagradV2` and `ResourceScatterSub` o
 are as fast as on 2.15. Then the kernels in place are enough.
 """
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from tf_smoothclir._compat import ON_KERAS_3

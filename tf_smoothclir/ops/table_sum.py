@@ -9,8 +9,6 @@ more and more scores lie as the model learns. `python -m benchmarks.training` me
 When they may go: when a step with `segment_sum` over the rows of `tf.gather` is as fast.
 """
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from tf_smoothclir.ops.row_sums import (

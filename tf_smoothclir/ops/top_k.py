@@ -1,7 +1,5 @@
 """Exact top-k by inner product, in chunks of documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

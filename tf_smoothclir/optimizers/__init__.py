@@ -1,7 +1,5 @@
 """Optimizers, most of them with a cost that depends on the rows of a batch alone."""
 
-from __future__ import annotations
-
 from tensorflow import keras
 
 from tf_smoothclir.optimizers.adam import FusedAdam, LazyAdam

@@ -1,7 +1,5 @@
 """Adam: for all rows in TensorFlow's fused kernel, and for the rows that a gradient names."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

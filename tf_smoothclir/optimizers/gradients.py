@@ -1,7 +1,5 @@
 """Dense and sparse gradients: clipped, scaled, with each row once."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from tf_smoothclir.ops.row_sums import sums_at

@@ -1,7 +1,5 @@
 """The base of the package's optimizers, and their requirements on gradients."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

@@ -1,7 +1,5 @@
 """Adagrad and RMSprop for sparse gradients, both in the fused kernel of Adagrad."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

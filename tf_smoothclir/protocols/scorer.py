@@ -5,13 +5,11 @@ as well. The top ranks of a retriever can be the candidate lists of another scor
 Queries and documents are named by their rows in the retrieval set that a scorer was made for.
 """
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -34,7 +32,7 @@ class Ranking:
     scores: np.ndarray  # `[queries, depth]` float32
 
     @classmethod
-    def joined(cls, rankings: Iterable[Ranking]) -> Ranking:
+    def joined(cls, rankings: Iterable[Self]) -> Self:
         """Joins rankings of the same depth, one after the other; there must be at least one."""
         parts = list(rankings)
         return cls(
@@ -43,9 +41,9 @@ class Ranking:
             np.concatenate([part.scores for part in parts]),
         )
 
-    def cut(self, depth: int) -> Ranking:
+    def cut(self, depth: int) -> Self:
         """Returns the first `depth` documents of each query."""
-        return Ranking(self.query_rows, self.document_rows[:, :depth], self.scores[:, :depth])
+        return type(self)(self.query_rows, self.document_rows[:, :depth], self.scores[:, :depth])
 
     def grades(self, retrieval_set: RetrievalSet) -> np.ndarray:
         """Returns `[queries, depth]` int32, the grade of each document; 0 where nobody judged."""

@@ -60,7 +60,6 @@ class Batches:
         Returns:
             Entries for the history of the epoch, as JSON can hold them.
         """
-        del completed, scorer
         return {}
 
     def explaining_defects(self) -> contextlib.AbstractContextManager:

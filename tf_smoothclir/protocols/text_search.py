@@ -1,11 +1,9 @@
 """What a search takes, finds and says of it: readings of queries, hits, grades, explanations."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -155,7 +153,7 @@ class Explanation:
         """The score without what all others than words add."""
         return self.score - self.towers - self.encoder - self.feedback - self.reranker
 
-    def without(self, constant: float) -> Explanation:
+    def without(self, constant: float) -> Self:
         """The explanation of the score of a hit as it is shown."""
         less = {"score": self.score - constant, "feedback": self.feedback - constant}
         return dataclasses.replace(self, **less)

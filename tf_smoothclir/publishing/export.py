@@ -1,7 +1,5 @@
 """Exporting a training run: all that it ranks with, and a search model over its collection."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ from tf_smoothclir.publishing.version_writer import Part, manifest_in_memory, pu
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, RunModels, load_cut_points, load_models
-from tf_smoothclir.training.run_report import hits_of_short_queries
+from tf_smoothclir.training.short_queries import hits_of_short_queries
 from tf_smoothclir.utils.errors import InputError
 
 # How many texts of each role the warm-up requests and the comparison choose from.

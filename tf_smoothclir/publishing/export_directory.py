@@ -1,7 +1,5 @@
 """An export directory: its parts, their versions, the facts in their manifests; loading them."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re
@@ -88,7 +86,7 @@ class ExportManifest(VersionFacts):
     depth: int | None = None
 
     @classmethod
-    def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> ExportManifest:
+    def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> Self:
         """The facts of the part in `directory`."""
         return cls.of(Folder.read(directory, *roles))
 

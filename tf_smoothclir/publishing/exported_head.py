@@ -1,7 +1,5 @@
 """The head of a foreign encoder as a SavedModel: the encoder's vectors in, those to rank by out."""
 
-from __future__ import annotations
-
 import numpy as np
 import tensorflow as tf
 

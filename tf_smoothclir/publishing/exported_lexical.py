@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tf_smoothclir.data.sources.source import Text, text_read
-from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.data.tokenized_set import ROLES, copy_vocabularies
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.words import Words, same_spelling
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.files import copy_file, read_record, write_json
+from tf_smoothclir.storage.files import read_record, write_json
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils import sparse as sp
 
@@ -46,10 +46,7 @@ class LexicalParts:
     def save(self, path: Path) -> None:
         """Writes a new directory; how long learning took is left out: it determines no score."""
         dataclasses.replace(self.model, seconds=0.0).save(path / _MODEL)
-        (path / _VOCABULARY).mkdir()
-        for role in ROLES:
-            name = f"{role}.txt"
-            copy_file(self.vocabulary_dir / name, path / _VOCABULARY / name)
+        copy_vocabularies(self.vocabulary_dir, path / _VOCABULARY)
         write_json(path / _TEXT, dataclasses.asdict(self.text))
         if self.fusion is not None:
             dataclasses.replace(self.fusion, seconds=0.0).save(path / _FUSION)

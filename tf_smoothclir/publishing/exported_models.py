@@ -1,7 +1,5 @@
 """Published models of a version, by family: of an export, or of a run in memory."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -4,19 +4,18 @@
 the learned arrays, both vocabularies, and the weight of its scores.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.data.tokenized_set import ROLES, copy_vocabularies
 from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.reranker import ListScorer, Reranker
 from tf_smoothclir.protocols.text_search import CutPoints
@@ -27,7 +26,7 @@ from tf_smoothclir.publishing.request_bounds import (
     checked,
     in_pieces,
 )
-from tf_smoothclir.storage.files import copy_file, read_record, write_json
+from tf_smoothclir.storage.files import read_record, write_json
 from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
 from tf_smoothclir.utils.parallel import text_batches
@@ -81,14 +80,11 @@ class SecondStage:
         """Writes a new directory; how long learning took is left out: it determines no score."""
         directory.mkdir()
         self.reranker.chosen(seconds=0.0).save(directory / _MODEL)
-        (directory / _VOCABULARY).mkdir()
-        for role in ROLES:
-            name = f"{role}.txt"
-            copy_file(self.vocabulary_dir / name, directory / _VOCABULARY / name)
+        copy_vocabularies(self.vocabulary_dir, directory / _VOCABULARY)
         write_json(directory / _STAGE, dataclasses.asdict(self.settings))
 
     @classmethod
-    def load(cls, directory: Path) -> SecondStage:
+    def load(cls, directory: Path) -> Self:
         """Reads what `save` wrote."""
         settings = read_record(directory / _STAGE, StageSettings, "Export the run again")
         return cls(Reranker.load(directory / _MODEL), directory / _VOCABULARY, settings)

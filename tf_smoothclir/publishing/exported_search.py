@@ -4,12 +4,10 @@ A model server that loads it answers a query string with document ids, scores an
 separate index.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import tensorflow as tf
@@ -21,6 +19,7 @@ from tf_smoothclir.lexical.feedback import tf_idf
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.losses.labels import hit_grades
 from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.publishing.exported_head import ExportedHead
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_scorers import (
     DenseScorer,
@@ -29,13 +28,10 @@ from tf_smoothclir.publishing.exported_scorers import (
     LexicalScorer,
     QueriesRead,
 )
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import bounded, in_pieces
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.errors import input_error
-
-if TYPE_CHECKING:
-    from tf_smoothclir.publishing.exported_head import ExportedHead
-    from tf_smoothclir.publishing.exported_tower import ExportedTower
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
 # few times as much.
@@ -167,7 +163,7 @@ class Collection:
     @classmethod
     def of(
         cls, ids: Sequence[str], vectors: Mapping[str, np.ndarray], words: Words | None = None
-    ) -> Collection:
+    ) -> Self:
         """Sorts documents."""
         order = np.argsort(hash_ids(ids), kind="stable")
         return cls(
@@ -182,7 +178,7 @@ class Collection:
         source: Source,
         encoders: Mapping[str, VectorsInGraph],
         lexical: LexicalParts | None = None,
-    ) -> Collection:
+    ) -> Self:
         """Encodes the documents of a source, and reads their words."""
         documents = list(source.documents())
         ids = [document.id for document in documents]

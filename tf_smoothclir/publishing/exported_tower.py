@@ -1,7 +1,5 @@
 """Exported towers: SavedModels from raw strings to smooth-normalised vectors, core ops only."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

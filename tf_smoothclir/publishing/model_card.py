@@ -1,7 +1,5 @@
 """The model card of an export: Markdown with a YAML header, as model hubs read it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Bounds on what a request makes an exported model compute, in the graph: for any model server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import tensorflow as tf

@@ -1,7 +1,5 @@
 """The file that tells TensorFlow Serving which models of an export to load, in which version."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs written models in a fresh process, like a server, and compares with the trained ones."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -10,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -68,7 +66,7 @@ class Verifier:
         )
         self._sent: list[tuple[str, Any, Path, dict]] = []
 
-    def __enter__(self) -> Verifier:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error) -> None:

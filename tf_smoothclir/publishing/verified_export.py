@@ -1,7 +1,5 @@
 """The export of a run by a command: both processes that need TensorFlow start at once."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

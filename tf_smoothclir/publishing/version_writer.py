@@ -1,7 +1,5 @@
 """Publishing the parts of an export under the next version: all of them or none."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib
@@ -61,7 +59,14 @@ def publish_version(
     export_dir = Path(export_dir)
     export_dir.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_only_export(export_dir))
+        stack.enter_context(
+            locked(
+                export_dir / _LOCK,
+                f"--export_dir={export_dir}",
+                "another export is writing there",
+                "Wait until it has finished, or choose another directory",
+            )
+        )
         verifier = verifier or stack.enter_context(Verifier())
         temporary = stack.enter_context(scratch_directory(export_dir, _TEMPORARY))
         version = 1 + max([0, *versions_newest_first(export_dir)])
@@ -69,15 +74,14 @@ def publish_version(
         for part in parts.values():
             part.pair_id = shared.pair_id
         for role, part in parts.items():
-            directory = temporary / role
+            directory, size = temporary / role, {}
             part.save(str(directory))
             if role in MODELS:
                 verifier.send(role, part, directory, texts)  # loads while the next is written
                 of_head = getattr(part, "requests", {}).items()
                 write_warm_up(directory, MODELS[role], of_head or warm_up_requests(role, texts))
-            size = (
-                {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
-            )
+            if role == "search":
+                size = {"documents": part.num_documents, "depth": part.depth}
             dataclasses.replace(shared, role=role, **size).write(directory)
         flush_all(temporary)
         verifier.compare()
@@ -95,16 +99,6 @@ def manifest_in_memory(parts: dict[str, Part], facts: Mapping[str, Any]) -> Expo
     digests += [repr(facts["thresholds"]), repr(facts["cut_points"])]
     pair_id = hashlib.sha256(" ".join(digests).encode()).hexdigest()
     return ExportManifest(role=ranking[0], version=0, pair_id=pair_id, parts=ranking, **facts)
-
-
-def _only_export(export_dir: Path):
-    """Keeps other exports out of a directory."""
-    return locked(
-        export_dir / _LOCK,
-        f"--export_dir={export_dir}",
-        "another export is writing there",
-        "Wait until it has finished, or choose another directory",
-    )
 
 
 def _rename(temporary: Path, path: Path) -> None:
@@ -139,13 +133,8 @@ def warm_up_requests(
     """(signature, input name -> rows) for each request that warms a part up."""
     batches = {name: warm_up_batches(rows) for name, rows in texts.items()}
     if role != "reranker":
-        batch_of = batches["query" if role == "search" else role]
-        return [("serving_default", {"text": batch}) for batch in batch_of]
-    pairs = [
-        {"query": query, "document": document}
-        for query, document in zip(batches["query"], batches["document"])
-    ]
-    return [("serving_default", pair) for pair in pairs]
+        batches = {"text": batches["query" if role == "search" else role]}
+    return [("serving_default", dict(zip(batches, rows))) for rows in zip(*batches.values())]
 
 
 def write_warm_up(

@@ -1,19 +1,15 @@
 """Queries as a query tower reads them: their vectors, and their evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.encoder.word_evidence import NAMES, NGRAMS, NOTHING, WORDS
+from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import QueryReading
-
-if TYPE_CHECKING:
-    from tf_smoothclir.lexical.plain_reader import PlainReader
 
 
 class QueryBatch(NamedTuple):
@@ -34,12 +30,12 @@ class QueryBatch(NamedTuple):
             return [1] * len(self.texts)
         return [int(np.count_nonzero(of_query != NO_WORD)) for of_query in self.words]
 
-    def of(self, places: list[int]) -> QueryBatch:
+    def of(self, places: list[int]) -> Self:
         """Some of the queries."""
         texts, readings = ([values[place] for place in places] for values in self[:2])
         vectors = None if self.vectors is None else self.vectors[places]
         words = None if self.words is None else [self.words[place] for place in places]
-        return QueryBatch(texts, readings, vectors, words)
+        return type(self)(texts, readings, vectors, words)
 
 
 EncodeQueries = Callable[[Sequence[str]], QueryBatch]

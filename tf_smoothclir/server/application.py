@@ -1,7 +1,5 @@
 """The web application: TensorFlow Serving's REST requests for models, and the search page."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress

@@ -1,7 +1,5 @@
 """Listening on a port and answering until a signal comes: uvicorn with this package's limits."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The web page to search with: one HTML file, and the JSON that it asks for."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import hashlib

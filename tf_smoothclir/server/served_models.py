@@ -1,7 +1,5 @@
 """TensorFlow Serving's JSON, and the models of a version that answer it: checked, warmed up."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

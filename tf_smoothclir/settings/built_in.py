@@ -89,6 +89,11 @@ def _lists(name: str, place: str, text: str, *more: str) -> None:
     _loss(name, place, f"lists, {text}", "temperature", *more, needs_lists=True)
 
 
+def _tower(name: str, place: str, text: str, **facts) -> None:
+    where = f"tf_smoothclir.towers.{place}"
+    register("tower", name, where, help=text, rules=_TOWER_RULES, facts=facts)
+
+
 _loss("sosl", "ordinal:SmoothOrdinalSearchLoss", "Smooth Ordinal Search Loss (Liu et al. 2020).")
 _loss("mse", "ordinal:SegmentMeanSquaredError", "squared distance to the grade's segment.")
 _loss("proportional_odds", "ordinal:ProportionalOdds", "that of the authors' code.")
@@ -98,33 +103,18 @@ _loss("cumulative_logits", "ordinal:CumulativeLogits", "McCullagh's odds.", *_of
 _lists("ordinal_softmax", "listwise:OrdinalSoftmaxLoss", "by grade.", "lower_grade_weight")
 _lists("softmax", "listwise:SoftmaxLoss", "as one cross entropy.")
 register("loss", "given", "tf_smoothclir.losses.base:GivenLoss", help="", facts={"settings": ()})
-register(
-    "tower",
+_tower(
     "average_pooling",
-    "tf_smoothclir.towers.average_pooling:AveragePoolingTower",
-    help="the mean of the word vectors.",
-    rules=_TOWER_RULES,
-    facts={
-        "accepted_token_weights": ("none", "idf", "learned"),
-        "weighs_positions": True,
-        "can_be_cut": True,
-        "trains_words_alone": True,
-    },
+    "average_pooling:AveragePoolingTower",
+    "the mean of the word vectors.",
+    accepted_token_weights=("none", "idf", "learned"),
+    weighs_positions=True,
+    can_be_cut=True,
+    trains_words_alone=True,
 )
-register(
-    "tower",
-    "cnn",
-    "tf_smoothclir.towers.cnn:CNNTower",
-    help="reads word order, and takes many times as long.",
-)
-register(
-    "tower",
-    "lstm",
-    "tf_smoothclir.towers.lstm:LSTMTower",
-    help="the same.",
-    facts={"is_recurrent": True},
-)
-register("tower", "given", "tf_smoothclir.towers.given:GivenTower", help="")  # by Python alone
+_tower("cnn", "cnn:CNNTower", "reads word order, and takes many times as long.")
+_tower("lstm", "lstm:LSTMTower", "the same.", is_recurrent=True)
+_tower("given", "given:GivenTower", "")  # by Python alone
 register(
     "objective",
     "ranking",

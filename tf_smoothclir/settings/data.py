@@ -1,8 +1,7 @@
 """Settings of the data: which retrieval set, where its files are, which foreign encoder."""
 
-from __future__ import annotations
-
 import dataclasses
+from typing import Self
 
 from tf_smoothclir.settings.base import MAX_SEED, Rule, Settings, setting
 
@@ -115,7 +114,7 @@ class DataSettings(Settings):
         has_effect=False,
     )
 
-    def of_another_set(self) -> DataSettings:
+    def of_another_set(self) -> Self:
         """Settings for another set: it need not have the same languages if these are several."""
         codes = {name: getattr(self, name) for name in LANGUAGES}
         several = {name: "" for name, code in codes.items() if "," in code}

@@ -4,12 +4,10 @@ Each group is a frozen dataclass whose fields carry their help text and the valu
 Plug-ins add groups of their own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from tf_smoothclir import plugins
 from tf_smoothclir.settings.base import Settings, fields_with_flags, value_text
@@ -58,7 +56,7 @@ class RunSettings:
         """The settings of a plug-in."""
         return next((group for group in self.of_plugins if type(group) is kind), kind())
 
-    def ranking_by(self, retriever: str) -> RunSettings:
+    def ranking_by(self, retriever: str) -> Self:
         """The settings with a part of the retriever alone, and no re-ranker; not checked."""
         retrieval = dataclasses.replace(self.retrieval, retriever=retriever, reranker="none")
         of_plugins = self.of_plugins
@@ -68,7 +66,7 @@ class RunSettings:
             )
         return dataclasses.replace(self, retrieval=retrieval, of_plugins=of_plugins)
 
-    def with_encoder(self) -> RunSettings:
+    def with_encoder(self) -> Self:
         """The settings with the retriever that a foreign encoder joins, if one is named."""
         joined = plugins.FAMILIES.plugin(self.retrieval.retriever).fact("with_encoder", "")
         if not self.of(EncoderSettings).encoder or not joined:
@@ -82,7 +80,7 @@ class RunSettings:
         return built_in | {name: self.of(kind) for name, kind in plugins.groups().items()}
 
     @classmethod
-    def from_groups(cls, groups: Mapping[str, Settings]) -> RunSettings:
+    def from_groups(cls, groups: Mapping[str, Settings]) -> Self:
         """The settings with these groups; what is missing has its defaults."""
         built_in = {name: group for name, group in groups.items() if name in GROUPS}
         of_plugins = tuple(group for name, group in groups.items() if name not in GROUPS)
@@ -99,7 +97,7 @@ class RunSettings:
         return {**content, _PLUGINS: list(dict.fromkeys(plugin.module for plugin in used))}
 
     @classmethod
-    def from_dict(cls, values: dict) -> RunSettings:
+    def from_dict(cls, values: dict) -> Self:
         """Restores what `to_dict` gave, also after a trip through JSON."""
         plugins.check_loaded(values[_PLUGINS])
         groups = {name: values[name] for name in GROUPS}

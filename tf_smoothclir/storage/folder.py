@@ -1,7 +1,5 @@
 """Folders with a manifest: a kind, facts, of each file size, SHA-256 and time; digests of files."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib
@@ -12,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tf_smoothclir.storage.files import (
     flush_all,
@@ -48,7 +46,7 @@ class FileNote:
     modified: int
 
     @classmethod
-    def of(cls, path: Path) -> FileNote:
+    def of(cls, path: Path) -> Self:
         """The note of a file as it is now; sets its time."""
         modified = int(time.time()) - 1  # a change from now on has a later time, however coarse
         os.utime(path, (modified, modified))
@@ -81,7 +79,7 @@ class Folder:
     files: dict[str, FileNote]  # relative path -> what the file was when it was written
 
     @classmethod
-    def read(cls, path: Path, *kinds: str, remedy: str = _WRITE_AGAIN) -> Folder:
+    def read(cls, path: Path, *kinds: str, remedy: str = _WRITE_AGAIN) -> Self:
         """Reads and checks the manifest of a folder of one of these kinds, but not the files."""
         manifest = _read_manifest(path, kinds, remedy)
         if manifest.digest != manifest.own_digest():
@@ -90,7 +88,7 @@ class Folder:
         return cls(path, manifest.kind, manifest.facts, manifest.files)
 
     @classmethod
-    def checked(cls, path: Path, kind: str, remedy: str) -> Folder:
+    def checked(cls, path: Path, kind: str, remedy: str) -> Self:
         """Reads a folder; raises `InputError` with this remedy if anything of it is damaged."""
         folder = cls.read(path, kind, remedy=remedy)
         folder.check(remedy)

@@ -1,11 +1,9 @@
 """The forms in which the tokens of texts reach a tower."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import tensorflow as tf
 
@@ -22,12 +20,12 @@ class Tokens(NamedTuple):
     texts: tf.Tensor  # `[tokens]` int, ascending, the text of each token
 
     @classmethod
-    def of(cls, ids: tf.Tensor, lengths: tf.Tensor) -> Tokens:
+    def of(cls, ids: tf.Tensor, lengths: tf.Tensor) -> Self:
         """Finds the text of each token."""
         return cls(ids, lengths, tf.repeat(tf.range(tf.size(lengths)), lengths))
 
     @classmethod
-    def of_ragged(cls, ids: tf.RaggedTensor) -> Tokens:
+    def of_ragged(cls, ids: tf.RaggedTensor) -> Self:
         """Those of `[texts, (tokens)]`."""
         lengths, texts = ids.row_lengths(), ids.value_rowids()
         return cls(ids.flat_values, tf.cast(lengths, tf.int32), tf.cast(texts, tf.int32))
@@ -42,7 +40,7 @@ class DistinctTokens(NamedTuple):
     texts: tf.Tensor  # as in `Tokens`
 
     @classmethod
-    def of(cls, tokens: Tokens) -> DistinctTokens:
+    def of(cls, tokens: Tokens) -> Self:
         """Finds the different ids."""
         return cls(*tf.unique(tokens.ids), tokens.lengths, tokens.texts)
 

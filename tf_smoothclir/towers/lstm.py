@@ -134,6 +134,5 @@ def _gates_in_order(weights: tf.Tensor) -> tf.Tensor:
 
 def _open_forget_gate(shape, dtype=None):
     """The initial bias of the gates i, f, c, o."""
-    del shape
     zeros, ones = tf.zeros([UNITS], dtype), tf.ones([UNITS], dtype)
     return tf.concat([zeros, ones, zeros, zeros], axis=0)

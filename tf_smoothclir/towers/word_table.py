@@ -1,10 +1,8 @@
 """The base of all towers: a table of word vectors."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import tensorflow as tf
 from tensorflow import keras
@@ -101,7 +99,7 @@ class WordTableTower(keras.layers.Layer):
     @classmethod
     def from_settings(
         cls, settings: Mapping[str, Any], vocabulary_size: int, *, seed: int, **kwargs
-    ) -> WordTableTower:
+    ) -> Self:
         """Returns the tower with the values that a training run's settings have for it.
 
         Args:
@@ -141,7 +139,7 @@ class WordTableTower(keras.layers.Layer):
     def build_rest(self) -> None:
         """Creates the weights besides the tables: none, unless a subclass does."""
 
-    def start_like(self, other: WordTableTower) -> None:
+    def start_like(self, other: Self) -> None:
         """Copies all weights but tables and counters from another built tower of the same kind."""
         # Weights that are not trained are among them, such as inverse document frequencies.
         for own, given in zip(self.but_tables(self.weights), other.but_tables(other.weights)):

@@ -181,9 +181,6 @@ def _drawn(
     lots = np.where(candidates, mix(streams[:, None] ^ mix(documents)), last)
     order = np.argsort(lots, axis=1, kind="stable")[:, :number]
     drawn = np.full((len(documents), number), _NONE, np.int32)
-    drawn[:, : order.shape[1]] = np.where(
-        np.take_along_axis(candidates, order, axis=1),
-        np.take_along_axis(documents, order, axis=1),
-        _NONE,
-    )
+    candidates = np.where(candidates, documents, _NONE)
+    drawn[:, : order.shape[1]] = np.take_along_axis(candidates, order, axis=1)
     return drawn

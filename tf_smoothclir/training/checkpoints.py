@@ -1,12 +1,11 @@
 """Checkpoints: the state of a run, so that it continues as if it had never stopped."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Self
 
 import tensorflow as tf
 from absl import logging
@@ -55,7 +54,7 @@ class Progress:
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Progress:
+    def from_json(cls, text: str | bytes) -> Self:
         """Restores what `to_json` returned."""
         return cls(**json.loads(text))
 

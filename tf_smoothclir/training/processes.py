@@ -42,7 +42,6 @@ class SingleProcess:
 
     def batches(self, settings: TrainingSettings) -> Batches | None:
         """What this process trains on; None for batches of the set."""
-        del settings
         return None
 
     @contextlib.contextmanager
@@ -75,5 +74,4 @@ SINGLE_PROCESS = SingleProcess()
 
 def single_process(settings: RunSettings, is_finished: Callable[[], bool]) -> SingleProcess:
     """The implementation of `--distribution=none`."""
-    del settings, is_finished
     return SINGLE_PROCESS

@@ -1,12 +1,10 @@
 """The config.json of a run: what it is made with, and from which data."""
 
-from __future__ import annotations
-
 import dataclasses
 import platform
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_record, write_json
@@ -24,10 +22,6 @@ class RunData:
     fingerprint: str = ""
     distribution: str = ""  # `SingleProcess.fingerprint` of the processes that train
 
-    def to_dict(self) -> dict:
-        """The JSON object, without a distribution if there is none."""
-        return {name: value for name, value in vars(self).items() if value}
-
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
@@ -40,12 +34,12 @@ class RunConfig:
     ranks_by: str = ""
 
     @classmethod
-    def of(cls, settings: RunSettings) -> RunConfig:
+    def of(cls, settings: RunSettings) -> Self:
         """The config of a new run with these settings."""
         return cls(settings.to_dict(), software_versions())
 
     @classmethod
-    def read(cls, path: Path) -> RunConfig:
+    def read(cls, path: Path) -> Self:
         """Reads a config.json."""
         return read_record(path, cls, _REMEDY)
 
@@ -53,7 +47,7 @@ class RunConfig:
         """Writes a config.json, atomically."""
         content = {"settings": self.settings, "versions": self.versions}
         if self.data.fingerprint:
-            content["data"] = self.data.to_dict()
+            content["data"] = {name: value for name, value in vars(self.data).items() if value}
         if self.ranks_by:
             content["ranks_by"] = self.ranks_by
         write_json(path, content)

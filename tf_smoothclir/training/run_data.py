@@ -12,11 +12,10 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.tokenized_set import TokenizedSet, copy_vocabularies
 from tf_smoothclir.plugins import family
 from tf_smoothclir.settings.data import LANGUAGES
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import copy_file
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.evaluated_sets import log_known_queries, warn_of_few_queries
 from tf_smoothclir.training.initial_run import (
@@ -135,9 +134,7 @@ def tokenize_for_run(
     tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir, known)
     if known is None:
         with run.writing(run.vocabulary) as temporary:
-            temporary.mkdir()
-            for role in ROLES:
-                copy_file(tokenized_set.vocabulary_dir / f"{role}.txt", temporary / f"{role}.txt")
+            copy_vocabularies(tokenized_set.vocabulary_dir, temporary)
             families = map(family, settings.retrieval.families)
             more_words = [one.adds_words(temporary, settings) for one in families]
             if (initial := initial_run(settings)) is not None:

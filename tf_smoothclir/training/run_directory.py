@@ -1,11 +1,10 @@
 """The run directory: all files of one training run."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Self
 
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.storage.files import delete_in, locked, make_directory, names_in, write_text
@@ -61,15 +60,11 @@ class RunDirectory:
         self.cut_points = self.path / "grades.json"
         self.logs = self.path / "logs"
         self.plots = self.path / "plots"
-        self.evaluation = self.path / "evaluation"
+        self.evaluation = self.path / "evaluation"  # of what ranks; of each part, in "components"
         self.diverged_batch = self.path / "diverged_batch.tsv"
         self.data = self.path / _DATA  # a set that was given in memory
         self.report = self.path / "report.md"
         self.metrics = self.path / "metrics.json"
-
-    def evaluation_of(self, part: str = "") -> Path:
-        """Directory of the TREC files of a part of the run; "" is the whole ranking."""
-        return self.evaluation / "components" / part if part else self.evaluation
 
     def _parts(self) -> list[str]:
         """The names of all parts that may be there, in the order of `_PARTS`."""
@@ -103,7 +98,7 @@ class RunDirectory:
         *,
         overwrite: bool = False,
         check: Callable[[], object] = bool,
-    ) -> RunDirectory:
+    ) -> Self:
         """Creates a run directory, or finds the unfinished or finished run with these settings."""
         # A run with other settings is replaced if it has neither checkpoints nor metrics.
         # `check` may raise an error before anything is written or deleted.
@@ -154,9 +149,7 @@ class RunDirectory:
                         directory.rmdir()
 
     @classmethod
-    def load(
-        cls, path: str | Path, flag: str = "--run_dir", *, verify: bool = True
-    ) -> RunDirectory:
+    def load(cls, path: str | Path, flag: str = "--run_dir", *, verify: bool = True) -> Self:
         """Opens the run in `path`, finished or not."""
         run = cls(Path(path))
         if not run.config.is_file():

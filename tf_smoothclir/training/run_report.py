@@ -10,7 +10,6 @@ from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
     NOTHING_MEASURED,
     Evaluation,
-    Hits,
     evaluate_splits,
     metrics_content,
 )
@@ -22,12 +21,7 @@ from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
-from tf_smoothclir.training.short_queries import (
-    cut_short,
-    grades_by_length,
-    hits_of_texts,
-    texts_to_cut,
-)
+from tf_smoothclir.training.short_queries import grades_by_length, hits_of_short_queries
 from tf_smoothclir.utils.memory import peak_memory
 from tf_smoothclir.utils.printing import markdown_table
 
@@ -64,7 +58,7 @@ def evaluate_and_report(
             retriever,
             [split for split in EVALUATED_SPLITS if split in retrieval_set.judged_splits],
             negatives=negatives,
-            trec_dir=run.evaluation_of("" if name == chosen else name),
+            trec_dir=run.evaluation / ("" if name == chosen else f"components/{name}"),
         )
         for name, retriever in retrievers.items()
     }
@@ -143,12 +137,6 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
         },
         **({"test queries with the words of a training query": known} if known else {}),
     }
-
-
-def hits_of_short_queries(over: ModelsOverSet) -> dict[str, Hits]:
-    """The hits of validation queries that are cut short, for each retriever."""
-    texts = texts_to_cut(over.retrieval_set, "validation")
-    return hits_of_texts(over, cut_short(texts, over.settings.text.pretokenized))
 
 
 def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> dict:

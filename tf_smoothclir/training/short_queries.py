@@ -27,7 +27,13 @@ FIRST_WORDS, RAREST_WORDS = 10, 3
 LENGTHS = ("whole", "first ten words", "three rarest words")
 
 
-def texts_to_cut(retrieval_set: RetrievalSet, split: str) -> dict[int, str]:
+def hits_of_short_queries(over: ModelsOverSet) -> dict[str, Hits]:
+    """The hits of validation queries that are cut short, for each retriever."""
+    texts = _texts_to_cut(over.retrieval_set, "validation")
+    return _hits_of_texts(over, cut_short(texts, over.settings.text.pretokenized))
+
+
+def _texts_to_cut(retrieval_set: RetrievalSet, split: str) -> dict[int, str]:
     """The texts of some queries of a split, by row, ascending."""
     chosen = set(_evenly(retrieval_set.queries_in(split), MOST).tolist())
     queries = enumerate(retrieval_set.source.queries())
@@ -39,7 +45,7 @@ def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
     return rows[np.linspace(0, len(rows) - 1, min(most, len(rows)), dtype=int)]
 
 
-def hits_of_texts(over: ModelsOverSet, texts: dict[int, str], only: str = "") -> dict[str, Hits]:
+def _hits_of_texts(over: ModelsOverSet, texts: dict[int, str], only: str = "") -> dict[str, Hits]:
     """The hits of queries with other texts, by row, for each retriever, or for one."""
     settings, tokenized_set = over.settings.text, over.tokenized_set
     source = _with_texts(over.retrieval_set.source, texts)
@@ -65,11 +71,11 @@ def grades_by_length(
     # three. The figures are the number of queries, the share whose first hit is relevant, the
     # share of these that are predicted relevant (recall), and how many predicted ones are
     # (precision).
-    texts, by_length = texts_to_cut(over.retrieval_set, split), {}
+    texts, by_length = _texts_to_cut(over.retrieval_set, split), {}
     forms = short_forms(texts, over.settings.text.pretokenized)
     rows = _evenly(np.array(sorted(forms)), MEASURED).tolist()
     for place, label in enumerate(LENGTHS):
-        hits = hits_of_texts(over, {row: forms[row][place] for row in rows}, name)[name]
+        hits = _hits_of_texts(over, {row: forms[row][place] for row in rows}, name)[name]
         right = hits.grades[:, 0] > 0
         called = cut_points.of_hits(hits.scores, hits.words)[:, 0] > 0
         by_length[label] = {

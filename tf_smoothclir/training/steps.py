@@ -1,6 +1,7 @@
 """Steps of training: many in one call of the graph, and what watches them."""
 
 import contextlib
+import dataclasses
 import math
 import signal
 import threading
@@ -23,13 +24,14 @@ class StepLoop:
         use_huge_pages([*task.variables.trained, *task.variables.optimizer])
         self._names = (*task.losses, *task.checked, PAIRS, TERMS)
         self._train_steps = compile_steps(task, exchange)
-        if exchange:
-            self._train_steps = one_by_one(self._train_steps)
+        # In a loop of the graph, a collective would need messages of the same length at each turn.
+        self._one_by_one = exchange is not None
 
     def __call__(self, batches, number: int) -> dict[str, np.ndarray]:
         """Trains on the next `number` batches; name -> `[number]` of what `train_step` returns."""
-        results = self._train_steps(batches, tf.constant(number))
-        return {name: values.numpy() for name, values in zip(self._names, results)}
+        calls = [1] * number if self._one_by_one else [number]
+        done = [self._train_steps(batches, tf.constant(steps)) for steps in calls]
+        return {name: np.concatenate(values) for name, values in zip(self._names, zip(*done))}
 
 
 def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
@@ -54,18 +56,6 @@ def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
         return [result.stack() for result in results]
 
     return train_steps
-
-
-def one_by_one(train_steps: Callable) -> Callable:
-    """Function with one call of the graph for each step."""
-    # In a loop of the graph, a collective would need messages of the same length at each
-    # turn.
-
-    def train_steps_one_by_one(batches, number):
-        done = [train_steps(batches, tf.constant(1)) for _ in range(number)]
-        return [tf.concat(values, axis=0) for values in zip(*done)]
-
-    return train_steps_one_by_one
 
 
 def are_finite(variables: Iterable[tf.Variable]) -> bool:
@@ -113,44 +103,36 @@ class Diverged(Exception):
         super().__init__(f"{self.what} is not finite in step {step}")
 
 
+@dataclasses.dataclass
 class StepMonitor:
-    """Keeps `progress` up to date while an epoch is trained, some steps at a time."""
+    """Keeps `progress` up to date while the rest of an epoch is trained, some steps at a time."""
 
-    def __init__(
-        self,
-        progress: Progress,
-        *,
-        losses: Sequence[str],
-        checked: Sequence[str],
-        bar: Bar,
-        save: Callable[[], None],
-        seconds_between_saves: float,
-    ):
-        """Watches the rest of an epoch from `progress.step` on, and calls `save` at intervals."""
-        self._progress = progress
-        self._losses = tuple(losses)
-        self._names = (*losses, *checked)
-        self._bar = bar
-        self._save = save
-        self._seconds_between_saves = seconds_between_saves
+    progress: Progress
+    losses: Sequence[str]
+    checked: Sequence[str]  # names of other numbers, which must be finite too
+    bar: Bar
+    save: Callable[[], None]  # called at intervals
+    seconds_between_saves: float
+
+    def __post_init__(self):
         self._saved = self._clock = time.monotonic()
 
     def after_steps(self, results: Mapping[str, Sequence[float]]) -> None:
         """Checks, counts and shows steps by name -> `[steps]`, and saves when it is time to."""
-        progress, pairs = self._progress, results[PAIRS]
-        names = (PAIRS, TERMS, *self._names)
-        for of_step, terms, *values in zip(*(results[name] for name in names)):
-            for name, value in zip(self._names, values):
+        progress, pairs = self.progress, results[PAIRS]
+        names = (*self.losses, *self.checked)
+        for of_step, terms, *values in zip(*(results[name] for name in (PAIRS, TERMS, *names))):
+            for name, value in zip(names, values):
                 if not math.isfinite(value):
                     raise Diverged(progress.step, name)
-            losses = zip(self._losses, map(float, values))
+            losses = zip(self.losses, map(float, values))
             progress.count_step(losses, int(of_step), int(terms))
         now = time.monotonic()
         progress.seconds += now - self._clock
         means = progress.mean_losses().items()
-        self._bar.note(", ".join(f"{name} {mean:.5f}" for name, mean in means))
-        self._bar.update(int(sum(pairs)))
-        if now - self._saved >= self._seconds_between_saves:
-            self._save()
+        self.bar.note(", ".join(f"{name} {mean:.5f}" for name, mean in means))
+        self.bar.update(int(sum(pairs)))
+        if now - self._saved >= self.seconds_between_saves:
+            self.save()
             self._saved = now = time.monotonic()
         self._clock = now

@@ -1,7 +1,5 @@
 """The task of a run: its towers as they start, and what they are trained for."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from tf_smoothclir._compat.keras_api import tf_weights

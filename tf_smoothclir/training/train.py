@@ -1,7 +1,5 @@
 """A training run from settings to report: prepare, train, evaluate."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The training loop: epochs of steps, validation, best weights, exact continuation."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -40,23 +38,12 @@ class DivergedRun(InputError):
     """A loss, a gradient or a weight is no longer finite."""
 
 
-class Validation:
-    """Evaluates a model on the validation queries of a set, again and again."""
-
-    def __init__(
-        self, make_scorer: Callable[[], Scorer], retrieval_set: RetrievalSet, negatives: int
-    ):
-        self._make_scorer = make_scorer
-        self._set = retrieval_set
-        self.lists = candidate_lists(
-            retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
-        )
-
-    def __call__(self) -> tuple[dict[str, float], Scorer]:
-        """The mean of each metric, and the scorer that was measured."""
-        scorer = self._make_scorer()
-        per_query = list_metrics(self._set, self.lists, scorer.score(self.lists))
-        return mean_metrics(per_query), scorer
+def validation_of(
+    retrieval_set: RetrievalSet, negatives: int
+) -> Callable[[Scorer], dict[str, float]]:
+    """What measures scorers on the validation queries of a set: the mean of each metric."""
+    lists = candidate_lists(retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED)
+    return lambda scorer: mean_metrics(list_metrics(retrieval_set, lists, scorer.score(lists)))
 
 
 class Trainer:
@@ -82,7 +69,7 @@ class Trainer:
         self._run = run
         self._processes = processes
         if processes.is_chief:
-            self._validation = Validation(task.scorer, retrieval_set, settings.negatives)
+            self._measured = validation_of(retrieval_set, settings.negatives)
             self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._checkpoints = Checkpoints(run.checkpoints, task.variables)
         self._best = BestWeights(run.checkpoints, task.variables.weights)
@@ -222,7 +209,8 @@ class Trainer:
 
     def _validated(self) -> dict:
         """The history of an epoch except its losses; chooses what is trained on next."""
-        validation, scorer = self._validation()
+        scorer = self.task.scorer()
+        validation = self._measured(scorer)
         if self._look and self.progress.epoch + 1 < self._settings.epochs:
             self.ranks_alone = self._look(lambda: scorer, False)
         if self.ranks_alone:

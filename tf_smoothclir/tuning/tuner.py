@@ -28,7 +28,7 @@ from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
 from tf_smoothclir.training.train import trainer_of
-from tf_smoothclir.training.trainer import DivergedRun, Validation
+from tf_smoothclir.training.trainer import DivergedRun, validation_of
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS
 from tf_smoothclir.tuning.search_space import with_values
@@ -144,8 +144,7 @@ def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
         over.add(with_task, trainer.task.model)
         models = learn_models(run, over)
         retriever = over.retrievers[settings.retrieval.ranks_with]
-        negatives = settings.training.negatives
-        best, _ = Validation(lambda: retriever, tokenized_set.retrieval_set, negatives)()
+        best = validation_of(over.retrieval_set, settings.training.negatives)(retriever)
         seconds += models.seconds
     elif not diverged:
         best = progress.history[progress.best_epoch - 1]["validation"]

@@ -262,5 +262,4 @@ def _tower(settings: RunSettings, role: str, vocabularies: Mapping[str, list[str
 
 
 def _zeros(seed: int) -> keras.initializers.Initializer:
-    del seed
     return keras.initializers.Zeros()

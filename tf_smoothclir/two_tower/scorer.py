@@ -1,9 +1,8 @@
 """The scorer of two towers: every text is encoded once, a score is an inner product."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 import tensorflow as tf
@@ -57,7 +56,7 @@ class DenseRetriever(Retriever):
         """The scores of all documents, `[queries, documents]` float32."""
         return self.queries[query_rows] @ self.documents.T
 
-    def cut_to(self, dim: int, epsilon: float) -> DenseRetriever:
+    def cut_to(self, dim: int, epsilon: float) -> Self:
         """Scorer by the first `dim` numbers of the towers' vectors."""
         return dataclasses.replace(
             self,

@@ -1,7 +1,5 @@
 """A retrieval set in memory, and writing any set as the files that `UserDirectory` reads."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -17,6 +15,8 @@ from tf_smoothclir.data.sources.unjudged import ParallelSentences, sentences_of_
 from tf_smoothclir.storage.files import new_directory, open_to_write
 from tf_smoothclir.storage.folder import Contents, joint_digest
 from tf_smoothclir.utils.errors import input_error
+
+Tokenizer = Callable[[str], Iterable[str]]  # from a text to its words
 
 
 class MemorySource(Source):
@@ -124,9 +124,6 @@ class Streamed:
 
     def __iter__(self) -> Iterator[Any]:
         return self.stream()
-
-
-Tokenizer = Callable[[str], Iterable[str]]  # from a text to its words
 
 
 def segmented(text: str, tokenizer: Tokenizer | None) -> str:

@@ -1,9 +1,7 @@
 """Networks that read a query and a document together: their contract, and word tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import tensorflow as tf
@@ -37,14 +35,13 @@ class InteractionNetwork(keras.layers.Layer):
     learning: ClassVar[Any] = None
 
     @classmethod
-    def from_tables(cls, tables: Any, word_weights: np.ndarray) -> InteractionNetwork:
+    def from_tables(cls, tables: Any, word_weights: np.ndarray) -> Self:
         """Returns the network over word vectors.
 
         Args:
             tables: The `WordTables` of both languages.
             word_weights: `[query words]` float32, how rare each word is, for networks that use it.
         """
-        del word_weights
         return cls(tables)
 
     @property
