@@ -130,8 +130,7 @@ def test_preparation_of_documents_of_the_wanted_length(tmp_path):
 def test_encoding_by_its_command():
     arguments = ["--json", "--rounds=1", "--documents=50", "--tokens=20", "--vocabulary=200"]
     command = [sys.executable, "-m", "benchmarks.encoding", *arguments]
-    written = subprocess.check_output(command, cwd=Path(__file__).parents[1])
-    (table,) = json.loads(written)["tables"]
+    (table,) = json.loads(subprocess.check_output(command, cwd=Path(__file__).parents[1]))["tables"]
     rows = rows_of(table, "documents/s", "tokens a document")
     assert rows.keys() >= {encoding.PACKAGE, encoding.NUMPY, encoding.KERAS}
 

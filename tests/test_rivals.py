@@ -40,8 +40,7 @@ def ready(retrieval_set, quality, setting="", seconds=1.0):
     """A variant whose scores are a share `quality` of the grades, and noise."""
     grades = np.zeros((len(retrieval_set.query_ids), len(retrieval_set.document_ids)), np.float32)
     grades[retrieval_set.query_rows, retrieval_set.document_rows] = retrieval_set.grades
-    noise = np.random.default_rng(13).random(grades.shape, np.float32)
-    scores = quality * grades + noise
+    scores = quality * grades + np.random.default_rng(13).random(grades.shape, np.float32)
     return Ready(lambda rows: scores[rows], lambda query: np.arange(DEPTH), seconds, setting)
 
 

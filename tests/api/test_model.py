@@ -157,8 +157,7 @@ def test_wrong_arguments_say_what_to_write(models, call, message):
 
 
 def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_process):
-    path = models["dense", "run"].export(tmp_path / "export", depth=2)
-    assert sc.load(path).retriever == "dense"
+    assert sc.load(models["dense", "run"].export(tmp_path / "export", depth=2)).retriever == "dense"
     with pytest.raises(sc.InputError, match=r"it is an export already\. Copy"):
         models["dense", "export"].export(tmp_path / "again")
     with pytest.raises(sc.InputError, match="it is an export"):

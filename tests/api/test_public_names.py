@@ -47,13 +47,12 @@ def test_editors_see_every_public_name_where_it_is():
     tree = ast.parse(Path(tf_smoothclir.__file__).read_text(encoding="utf-8"))
     conditions = (node for node in tree.body if isinstance(node, ast.If))
     (typed,) = (node for node in conditions if ast.unparse(node.test) == "TYPE_CHECKING")
-    seen = {
+    assert {
         alias.asname: node.module.partition(".")[2]
         for node in typed.body
         if isinstance(node, ast.ImportFrom) and node.module.startswith("tf_smoothclir")
         for alias in node.names
-    }
-    assert seen == {**tf_smoothclir._PUBLIC, "metrics": "api", "plugins": ""}
+    } == {**tf_smoothclir._PUBLIC, "metrics": "api", "plugins": ""}
 
 
 def test_what_the_guide_says_loads_no_tensorflow():

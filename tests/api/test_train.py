@@ -141,8 +141,7 @@ def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tm
     assert (model.metrics, model.retriever) == ({}, "lexical")
     number = 0 if given == "dictionary" else len(pairs)
     assert model.details["set"] == {"parallel sentences": number}
-    export = sc.load(model.export(tmp_path / "export"))
-    for one in (model, export):
+    for one in (model, sc.load(model.export(tmp_path / "export"))):
         hits = one.search([pairs[0][0].split()[0]], k=3)[0]
         assert hits
         assert {hit.grade for hit in hits} == {0}

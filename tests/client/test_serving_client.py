@@ -140,16 +140,14 @@ def asked(status, content, texts):
 
     with answering(answer) as address:
         try:
-            timeout = 0.2 if status == "silence" else 20
-            ServingClient(address, timeout=timeout).encode(texts)
+            ServingClient(address, timeout=0.2 if status == "silence" else 20).encode(texts)
         finally:
             assert len(bodies) == 1  # REST asks once
     return bodies[0]
 
 
 def test_rest_sends_text_as_it_is_and_bytes_that_are_not_utf8_as_base64():
-    texts = ["déjà", b"\xc3\xa9", b"\xff"]
-    sent = asked(200, b'{"outputs": [[0.5], [0.5], [0.5]]}', texts)
+    sent = asked(200, b'{"outputs": [[0.5], [0.5], [0.5]]}', ["déjà", b"\xc3\xa9", b"\xff"])
     inputs = {"text": ["déjà", "é", {"b64": "/w=="}]}
     assert sent == {"signature_name": "serving_default", "inputs": inputs}
 

@@ -37,7 +37,6 @@ OF_THE_PATH = InputError("out.npz: it cannot be written. Check the path.")
 OF_THE_PATH.__cause__ = OSError(errno.ENOSPC, "No space left on device", "out.npz")
 NODE = "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} "
 NODE += "runs/mine/state; No space left on device [Op:SaveV2] name: "
-OF_SAVE_V2 = tf.errors.ResourceExhaustedError(None, None, NODE)
 
 
 def program(code, *arguments, cwd=ROOT):
@@ -174,7 +173,7 @@ def test_tensorflow_is_not_loaded_without_need(module, arguments, said, tmp_path
 @cases(
     "error, place",
     (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),
-    (OF_SAVE_V2, "error: runs/mine/state;"),
+    (tf.errors.ResourceExhaustedError(None, None, NODE), "error: runs/mine/state;"),
     (OF_THE_PATH, "'out.npz'. Free"),
 )
 def test_full_disk_is_a_message(error, place, monkeypatch):
@@ -206,8 +205,7 @@ def test_the_log_has_our_messages_and_warnings_of_other_libraries():
 def test_success_is_silent_on_standard_error_with_verbosity_minus_one(tmp_path):
     places = (f"--cache_dir={tmp_path}/cache", f"--output_dir={tmp_path}/run")
     # Of 600 queries, 120 are for testing: of fewer than 100, a warning says so.
-    small = ("--preset=lexical", "--toy_entities=600")
-    quiet = (*places, *small, "--verbosity=-1")
+    quiet = (*places, "--preset=lexical", "--toy_entities=600", "--verbosity=-1")
     printed, errors = program("from trainers.train import run; run()", *quiet)
     assert errors == ""
     assert printed.splitlines()[-1] == f"Report: {tmp_path}/run/report.md"
@@ -228,12 +226,11 @@ def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():
     common = {"--optimizer=adam", "--published_towers=True", "--clip_norm=5.0"}
     slower = {"--learning_rate=0.001", "--learning_rate_decay=0.95"}
     settings = ("--learning_rate=0.0", "--learning_rate_decay=1.0")
-    expected = {
+    for tower, lines in {
         "average_pooling": {*common, *settings, "--batch_size=128", "--epochs=30"},
         "cnn": {*common, *slower, "--batch_size=128", "--epochs=30"},
         "lstm": {*common, *slower, "--batch_size=64", "--epochs=15"},
-    }
-    for tower, lines in expected.items():
+    }.items():
         found = presets.preset_settings("paper", {"tower": tower}).flag_lines()
         assert lines | {f"--tower={tower}"} <= set(found)
     assert LEARNING_RATE == 0.01

@@ -98,8 +98,7 @@ def test_batches_of_lists_have_the_wanted_number_of_pairs_on_average(tokenized_s
     lists = types.SimpleNamespace(query_rows=np.arange(len(lengths)), offsets=offsets)
     ends = ListPipeline(tokenized_set, batch_size=10, seed=13).pair_ends(lists, 0)
     assert ends[-1] == 61
-    steps_of_ten = (ends - 1) // 10
-    assert len(set(steps_of_ten)) == len(ends)  # the k-th ten pairs end in one batch at most
+    assert len(set((ends - 1) // 10)) == len(ends)  # the k-th ten pairs end in one batch at most
     assert all(np.diff(np.append(0, ends)) > 0)
 
 

@@ -23,15 +23,13 @@ from tf_smoothclir.utils.errors import InputError
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
 IDS = [f"q{i}" for i in range(50)]
 ARRAYS = ("query_rows", "offsets", "document_rows", "grades")
-DTYPES = ["int32", "int64", "int32", "int32"]
 COUNTED = [("a", "One two"), ("b", "two"), ("c", ""), ("d", "three,four\u00a0five TWO")]
 
 
 def test_rows_follow_the_streams_and_judgments_are_sorted_by_query(small_set):
-    shuffled = RetrievalSet.load(SmallWorld(judgments=JUDGMENTS[::-1]))
     assert small_set.query_ids == list(QUERIES)
     assert small_set.document_ids == list(DOCUMENTS)
-    for loaded in (small_set, shuffled):
+    for loaded in (small_set, RetrievalSet.load(SmallWorld(judgments=JUDGMENTS[::-1]))):
         assert (np.diff(loaded.query_rows) >= 0).all()
         triples = zip(loaded.query_rows, loaded.document_rows, loaded.grades)
         named = {(loaded.query_ids[q], loaded.document_ids[d], grade) for q, d, grade in triples}
@@ -183,15 +181,14 @@ def by_query(retrieval_set, lists):
 def test_added_documents_come_last_with_grade_0_and_once(small_set):
     lists = candidate_lists(small_set, "train", negatives=0, seed=1)
     row = small_set.document_ids.index
-    given = np.array([[row("d7"), -1], [-1, -1], [row("d8"), row("d1")]])
-    found = with_documents(lists, given)
+    found = with_documents(lists, np.array([[row("d7"), -1], [-1, -1], [row("d8"), row("d1")]]))
     assert by_query(small_set, found) == {
         "q1": [("d2", 2), ("d3", 1), ("d7", 0)],
         "q2": [("d4", 2), ("d5", 1), ("d2", 0)],
         "q3": [("d6", 2), ("d8", 0), ("d1", 0)],
     }
     for one in (lists, found):
-        assert [getattr(one, name).dtype for name in ARRAYS] == DTYPES
+        assert [getattr(one, name).dtype for name in ARRAYS] == ["int32", "int64", "int32", "int32"]
     # Documents that a list already has are not added.
     lists = candidate_lists(small_set, "train", negatives=40, seed=1)  # every document
     found = with_documents(lists, np.tile(np.arange(len(small_set.document_ids)), (3, 1)))

@@ -115,9 +115,8 @@ def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path):
 
 def test_a_shared_word_has_the_places_of_both_languages(small_set, tmp_path):
     tokenized_set = tokenize_set(small_set, TextSettings(shared_vocabulary=True), tmp_path)
-    found = occurrences_of(tokenized_set, "query", "document", dim=4)
     queries, documents = (places_by_hand(tokenized_set, role) for role in ("query", "document"))
-    assert counts_of(found) == {
+    assert counts_of(occurrences_of(tokenized_set, "query", "document", dim=4)) == {
         token: len(queries.get(token, set()) | documents.get(token, set()))
         for token in queries.keys() | documents.keys()
     }

@@ -167,7 +167,6 @@ def test_what_is_no_tower_that_can_be_read_is_refused(copy):
 
 
 GRAPH = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "unicode_tables"))
-CHARACTERS = GRAPH["CHARACTERS"]
 SETTINGS = settings(deadline=None, max_examples=300, derandomize=True)
 # Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
 # letters whose lower case is special.
@@ -222,7 +221,7 @@ def test_long_texts():
 
 @cases("number", 0x3000, pytest.param(None, marks=pytest.mark.slow))
 def test_the_tables_and_what_is_a_word_are_those_of_the_graph(number):
-    characters = CHARACTERS[:number]
+    characters = GRAPH["CHARACTERS"][:number]
     found, lower = GRAPH["classes"](characters)
     codes = set(map(ord, characters))
     for name, members in found.items():

@@ -100,8 +100,7 @@ def built(milvus):
 
 
 def test_which_cut_points_vectors_have():
-    of_sum = "hybrid", CutPoints((0.2, 0.7), ())
-    for retriever, expected in (("dense", FOUND), of_sum):
+    for retriever, expected in (("dense", FOUND), ("hybrid", CutPoints((0.2, 0.7), ()))):
         shared = {**helpers.TOWER.shared(), "cut_points": FOUND, "retriever": retriever}
         note = CollectionNote(**shared, halves=("dense",), kind="flat")
         assert family("dense").cut_points(note) == expected
@@ -138,8 +137,7 @@ def test_documents_are_added_replaced_and_removed_by_id(milvus):
     assert_holds(milvus, TEXTS + ADDED)
     again = document(3, "another text")
     change(milvus, [again], remove=["d5", TEXTS[60].id, "d999"])  # one that is not there
-    gone = {"d3", "d5", TEXTS[60].id}
-    rest = [text for text in TEXTS if text.id not in gone]
+    rest = [text for text in TEXTS if text.id not in {"d3", "d5", TEXTS[60].id}]
     assert_holds(milvus, [*rest, *ADDED, again])
     # A document is removed before the same id is added.
     other = document(3, "a third text")
@@ -228,9 +226,8 @@ def opened(path, engine, **options):
 def build_exported(path, uri):
     """Writes what an export is for into a collection of Milvus; returns its address."""
     halves, manifest = builder.export_halves(path)
-    documents = source_of(manifest.data)
     with Milvus(str(uri)) as milvus:
-        build_collection(milvus, "texts", documents, halves, manifest)
+        build_collection(milvus, "texts", source_of(manifest.data), halves, manifest)
     return Address(str(uri), "texts")
 
 
@@ -304,8 +301,7 @@ def test_each_retriever_is_opened_as_for_an_index(ranking_exports, searches, add
         (hits,) = there.search(QUERIES[:1], 3)
         (best,) = searches(fusions.get(retriever, of_run))[0].search(QUERIES[:1], 3)
         # The fusion counts vectors once for each of the three words of the query.
-        times = 3 if retriever == "dense" else 1
-        expected = [hit.score / times for hit in best]
+        expected = [hit.score / (3 if retriever == "dense" else 1) for hit in best]
         assert [hit.score for hit in hits] == pytest.approx(expected, rel=1e-5)
 
 

@@ -129,8 +129,7 @@ def test_scores_confusion_and_grades_cover_every_pair_and_hit(evaluation, world)
     by_score = np.digitize(ranking.scores, CUT_POINTS.scores, right=True)
     for grade in range(3):
         np.testing.assert_array_equal(found.shares_by_grade()[grade], shares[grades == grade])
-        of_grade = np.minimum(by_share, by_score)[grades == grade]
-        expected = np.bincount(of_grade, minlength=3)
+        expected = np.bincount(np.minimum(by_share, by_score)[grades == grade], minlength=3)
         np.testing.assert_array_equal(found.hit_confusion[grade], expected)
     content = metrics_content({"test": found}, 7)
     of_lists, of_hits = grade_metrics(found.confusion), grade_metrics(found.hit_confusion)

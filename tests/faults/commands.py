@@ -66,7 +66,6 @@ _TUNED = "--epochs=2 --tune=epsilon --max_trials=3 --output_dir=WORK/tuned"
 _EVALUATED = "--run_dir=WORK/best --cache_dir=WORK/cache --output_dir=WORK/evaluated"
 _COMPARED = "WORK/dense WORK/best --samples=1000 --output_dir=WORK/compared"
 _LISTED = f"{_EXPORT} {_INDEX} --query=word2 --trec_run=WORK/hits.trec"
-_SHOWN = f"{_EXPORT} '--query=word1 word4' --json --explain"
 COMMANDS = (
     Command("stats", 4, "trainers.stats", "--data_dir=WORK/data"),
     Command("convert-polyglot", 12, f"{_PAPERS}.liu2020.convert_polyglot", _POLYGLOT),
@@ -79,7 +78,7 @@ COMMANDS = (
     Command("export", 14, "export.export", f"--run_dir=WORK/best {_EXPORT}"),
     Command("index", 24, "export.build_index", f"{_EXPORT} {_INDEX}"),
     Command("index anew", 24, "export.build_index", f"{_EXPORT} {_INDEX} --overwrite"),
-    Command("search", 14, "export.search", _SHOWN),
+    Command("search", 14, "export.search", f"{_EXPORT} '--query=word1 word4' --json --explain"),
     Command("search to a file", 10, "export.search", _LISTED),
     Command("lucene", 4, f"{_EXTRAS}.lucene.write_files", f"{_EXPORT} --output_dir=WORK/ans"),
     Command("quickstart", 4, "tests.small_quickstart", "13 --output_dir=WORK/quick"),
@@ -110,8 +109,7 @@ class Commands:
 
     def __iter__(self):
         """Yields each chosen command, when everything before it is there."""
-        last = max(map(COMMANDS.index, self.chosen))
-        for command in COMMANDS[: last + 1]:
+        for command in COMMANDS[: 1 + max(map(COMMANDS.index, self.chosen))]:
             if command in self.chosen:
                 shutil.copytree(self.directory, self._before, dirs_exist_ok=True)
                 yield command
@@ -200,8 +198,7 @@ def disturb_all(description: str, options: dict[str, int], disturb) -> None:
             for line, wrong in disturb(commands, command, commands.undisturbed(command), given):
                 outcomes.append(bool(wrong))
                 print(line, "WRONG: " + wrong if wrong else "", flush=True)
-    seconds = time.monotonic() - begin
-    print(f"{len(outcomes)} disturbances, {sum(outcomes)} wrong, {seconds:.0f} s")
+    print(f"{len(outcomes)} disturbances, {sum(outcomes)} wrong, {time.monotonic() - begin:.0f} s")
     sys.exit(any(outcomes))
 
 

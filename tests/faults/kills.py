@@ -10,8 +10,6 @@ import signal
 
 from tests.faults.commands import COMMANDS, Command, Commands, Undisturbed, disturb_all
 
-_OF = sum(command.kills for command in COMMANDS)
-
 
 def kill(commands: Commands, command: Command, times: int, expected: Undisturbed, *, seed: int):
     """Kills a command some times; yields a line about each and what was wrong, empty if nothing."""
@@ -20,8 +18,7 @@ def kill(commands: Commands, command: Command, times: int, expected: Undisturbed
     while number < times:
         moment = randomness.uniform(0, seconds)
         commands.restore()
-        done = commands.run(command, kill_after=moment)
-        if done.returncode != -signal.SIGKILL:
+        if commands.run(command, kill_after=moment).returncode != -signal.SIGKILL:
             seconds = moment  # it was quicker this time
             continue
         number += 1
@@ -30,7 +27,7 @@ def kill(commands: Commands, command: Command, times: int, expected: Undisturbed
 
 
 def _kill(commands, command, expected, options):
-    times = round(options.kills * command.kills / _OF)
+    times = round(options.kills * command.kills / sum(each.kills for each in COMMANDS))
     return kill(commands, command, times, expected, seed=options.seed)
 
 

@@ -132,8 +132,7 @@ def test_it_reads_queries_that_it_has_never_seen_as_the_encoder_does():
 
     student = learn_student(encoding, queries, seed=13)
     assert {*WORDS, *queries} <= {*asked}  # each word alone too
-    centre = encode(queries).mean(axis=0)
-    assert similarity(student, some_queries(50, seed=2), centre) > 0.9
+    assert similarity(student, some_queries(50, seed=2), encode(queries).mean(axis=0)) > 0.9
     again = learn_student(encode, queries, seed=13)
     np.testing.assert_array_equal(student.queries(queries), again.queries(queries))
 

@@ -73,8 +73,7 @@ def test_other_index_is_replaced_only_with_overwrite(path, changes, reason):
     with pytest.raises(InputError, match=rf"there is an index already: .*{reason}.*--overwrite"):
         build(path, **changes)
     assert snapshot(path) == before
-    manifest = build(path, **changes, overwrite=True)
-    assert manifest.pair_id == changes.get("manifest", TOWER).pair_id
+    assert build(path, **changes, overwrite=True).pair_id == changes.get("manifest", TOWER).pair_id
     assert_whole(path, changes.get("texts", TEXTS))
 
 
@@ -150,13 +149,11 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "documents": 1.5})
     with pytest.raises(InputError, match="documents must be an integer"):
         IndexManifest.read(path)
-    halves = {"dense": {**manifest.halves["dense"], "dim": "8"}}, {"tarot": {"summary": ""}}
-    for wrong in halves:
+    for wrong in ({"dense": {**manifest.halves["dense"], "dim": "8"}}, {"tarot": {"summary": ""}}):
         folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "halves": wrong})
         with pytest.raises(InputError, match=r"its files cannot be opened"):
             DocumentIndex(path)
-    recall = build(path, kind="hnsw", overwrite=True).halves["dense"]
-    recall = dense_note(recall).recall
+    recall = dense_note(build(path, kind="hnsw", overwrite=True).halves["dense"]).recall
     assert (recall.measured_by, recall.queries) == ("documents in place of queries", len(TEXTS))
 
 

@@ -71,9 +71,8 @@ def write(path, texts):
         columns = {name: [getattr(text, name) or None for text in texts] for name in Text._fields}
         write_parquet(path, {**columns, "text": [text.text for text in texts]})
     else:
-        lines = (LINES[kind](text) + "\n" for text in texts)
         with gzip.open(path, "wt") if path.suffix == ".gz" else open(path, "w") as file:
-            file.writelines(lines)
+            file.writelines(LINES[kind](text) + "\n" for text in texts)
 
 
 def read(path):

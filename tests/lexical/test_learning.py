@@ -491,8 +491,7 @@ def test_they_are_as_long_as_queries_and_begin_by_the_profile(tiny_set, tmp_path
 
 def test_a_smaller_number_is_drawn_by_seed(tiny_set, tmp_path):
     def documents(number, seed):
-        found = made(tiny_set, tmp_path / f"{number}-{seed}", number=number, seed=seed)
-        rows = found.retrieval_set
+        rows = made(tiny_set, tmp_path / f"{number}-{seed}", number=number, seed=seed).retrieval_set
         return set(rows.document_rows[rows.query_rows >= len(tiny_set.tokens("query"))])
 
     few, more, others = documents(4, 13), documents(8, 13), documents(8, 14)
@@ -512,12 +511,11 @@ def test_a_run_trains_on_them_and_continues_to_the_same_bits(tiny, tmp_path):
 
 def test_a_word_that_no_pair_has_finds_what_is_spelled_almost_alike():
     words = ["rot", "blau", "haus", "baum", "wind", "regen", "stein", "vogel", "fisch", "katze"]
-    splits = ["train"] * 8 + ["validation", "test"]
     model = sc.train(
         queries={word: f"{word[::-1]} ye" for word in words},
         documents={**dict(zip(words, words)), "same": "photograph", "near": "photographen"},
         judgments=[(word, word, 1) for word in words],
-        splits=dict(zip(words, splits)),
+        splits=dict(zip(words, ["train"] * 8 + ["validation", "test"])),
         preset="lexical",
         progress=False,
     )

@@ -443,8 +443,7 @@ def test_only_a_score_above_zero_begins_a_ranking_and_equal_scores_stay_equal():
     vectors = sp.csr_array(np.array([[1, 0], [0, 1], [1, 0], [0, 0]], np.float32))
     feedback = Feedback.of(vectors, 10.0, tie_order=np.array([2, 1, 0, 3]), depth=2)
     # Of the documents 0 and 1, which equal nothing, only what resembles document 2 counts.
-    found = feedback.added_to(np.array([[0, 0, 5, 0]], np.float32))
-    assert found.tolist() == [[10, 0, 5 + 10, 0]]
+    assert feedback.added_to(np.array([[0, 0, 5, 0]], np.float32)).tolist() == [[10, 0, 5 + 10, 0]]
     # Three equal ones: the tie order says that 2 and 1 are first, and 0 gets what they get.
     found = feedback.added_to(np.array([[5, 5, 5, 0]], np.float32))
     similar = 1 / 2  # of shares 1/2 and 1/2

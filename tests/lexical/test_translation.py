@@ -75,9 +75,8 @@ def test_dictionaries_by_hand(tmp_path, content, direction, expected):
 
 
 def test_words_of_a_dictionary(tmp_path, caplog):
-    content = "hot dog\tchien chaud\ndog\tchien\nthe dog\tchien\n"
     with caplog.at_level("INFO", logger="absl"):
-        dictionary = read(tmp_path, content)
+        dictionary = read(tmp_path, "hot dog\tchien chaud\ndog\tchien\nthe dog\tchien\n")
     assert (dictionary.query_words, dictionary.document_words) == (["dog"], ["chien"])
     assert "2 of 3 entries are not of one word each" in caplog.text
     # Words that a vocabulary lacks, and a word that is spelled like an empty one.
@@ -178,8 +177,7 @@ def test_the_nearest_word_is_that_of_the_largest_cosine_not_of_the_longest_vecto
     np.testing.assert_allclose(found.toarray(), [[0.4, 0.6], [1, 0]], rtol=1e-6)
     # Words that never occur translate nothing.
     table = sp.csr_array(np.array([[0.8, 0.2], [0.0, 1.0]], np.float32))
-    found = inverted(table, np.array([0.0, 1.0]))
-    np.testing.assert_allclose(found.toarray(), [[0, 0], [0, 1]])
+    np.testing.assert_allclose(inverted(table, np.array([0.0, 1.0])).toarray(), [[0, 0], [0, 1]])
     found = background(counts([2, 2, 3], size=5))
     # 2.1 + 1.1 of words that occur, and room of 0.1 for each of these two.
     assert found == pytest.approx(np.array([0.1, 0.1, 2.1, 1.1, 0.1]) / (3.2 + 0.2))
@@ -263,16 +261,14 @@ def texts_of(queries, documents, size, **others):
 @pytest.fixture(scope="module")
 def pairs():
     query_rows, document_rows = np.array([*MATES, *LOWER, *OTHERS]).T
-    grades = np.array([2] * len(MATES) + [1] * len(LOWER) + [2] * len(OTHERS))
-    splits = np.array([SPLITS.index("train")] * 5 + [SPLITS.index("validation")] * 7)
     texts = texts_of(
         *(QUERIES, DOCUMENTS, SIZE),
         retrieval_set=types.SimpleNamespace(
             query_rows=query_rows,
             document_rows=document_rows,
-            grades=grades,
+            grades=np.array([2] * len(MATES) + [1] * len(LOWER) + [2] * len(OTHERS)),
             weights=np.array([WEIGHTS.get(pair, 1.0) for pair in zip(query_rows, document_rows)]),
-            splits=splits,
+            splits=np.array([SPLITS.index("train")] * 5 + [SPLITS.index("validation")] * 7),
         ),
         known=UNSEEN,
     )

@@ -16,7 +16,6 @@ from tf_smoothclir.ops.huge_pages import use_huge_pages
 from tf_smoothclir.settings import presets, run
 
 NAME = "TF_NUM_INTRAOP_THREADS"
-WORKERS = {"distribution": "multi_worker", "shards_dir": "d", "batching": "lists"}
 MEGABYTE = 1 << 20
 
 
@@ -42,7 +41,7 @@ def test_threads_on_two_cores(changes, on_keras_2, on_keras_3, monkeypatch):
     (True, {}, None, "1"),
     (False, {}, None, None),  # TensorFlow would choose the same
     (True, {}, "2", "2"),
-    (True, WORKERS, None, None),
+    (True, {"distribution": "multi_worker", "shards_dir": "d", "batching": "lists"}, None, None),
 )
 def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monkeypatch):
     monkeypatch.setenv(NAME, explicit or "restored at the end")

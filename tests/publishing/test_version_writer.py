@@ -25,7 +25,6 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage import files, folder
 from tf_smoothclir.utils.errors import InputError
 
-LOCK = ".smoothclir-export.lock"
 TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
 EXPECTED = {
     "scores": tf.constant([[0.9, 0.5, 0.5, 0.1]]),
@@ -155,7 +154,9 @@ def test_what_a_kill_leaves_is_hidden_and_deleted(fakes, tmp_path, monkeypatch, 
         inject(step, call, lambda: shutil.copytree(whole, path), patch.setattr)
         publish_fakes(whole, search=True)
     assert visible(path) == {f"{part}/1" for part in parts}
-    (left,) = (name for name in names(path) - {LOCK, *PARTS} if name.startswith("."))
+    (left,) = (
+        name for name in names(path) - {version_writer._LOCK, *PARTS} if name.startswith(".")
+    )
     with pytest.raises(InputError, match="there is no"):
         load_part(path, "document")
     version = 2 if parts else 1  # the number of a broken export is not used again
@@ -171,9 +172,8 @@ def test_parts_of_a_version_that_do_not_belong_together_are_refused(fakes, tmp_p
         mixed = shutil.copytree(fakes, tmp_path / f"with other {part}")
         shutil.rmtree(mixed / part)
         shutil.copytree(tmp_path / "b" / part, mixed / part)
-        role = "search" if part == "search" else "query"
         with pytest.raises(InputError, match="different training runs"):
-            load_part(mixed, role)
+            load_part(mixed, "search" if part == "search" else "query")
 
 
 def test_concurrent_export_is_refused(fakes):

@@ -68,18 +68,15 @@ def ranked_by_evaluation(run, retriever, **changes):
     source = source_of(settings.data)
     tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
     retrieval_set = tokenized_set.retrieval_set
-    models = RunModels(settings, {**models, **changes})
-    found = models.retrievers(tokenized_set)[retriever]
+    found = RunModels(settings, {**models, **changes}).retrievers(tokenized_set)[retriever]
     rankings = list(found.rank(np.arange(len(retrieval_set.query_ids)), DOCUMENTS))
     ids = [retrieval_set.document_ids[row] for r in rankings for row in r.document_rows.ravel()]
     scores = np.concatenate([ranking.scores for ranking in rankings])
-    texts = [text.text for text in source.queries()]
-    return texts, np.reshape(ids, scores.shape).tolist(), scores
+    return [text.text for text in source.queries()], np.reshape(ids, scores.shape).tolist(), scores
 
 
 def check_ranks(search, texts, ids, scores):
-    found = search.search(texts, DOCUMENTS)
-    for hits, expected, own in zip(found, ids, scores, strict=True):
+    for hits, expected, own in zip(search.search(texts, DOCUMENTS), ids, scores, strict=True):
         # Documents that share nothing with the query are no hits.
         expected = [id_ for id_, score in zip(expected, own) if score]
         own = own[own != 0]
@@ -216,8 +213,7 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
 def test_explanations_add_up_to_the_scores(opened, name, role):
     search = opened(name)
     for query, hits in zip(QUERIES, search.search(QUERIES, 6), strict=True):
-        explanations = search.explain(query, hits, role)
-        for hit, explanation in zip(hits, explanations, strict=True):
+        for hit, explanation in zip(hits, search.explain(query, hits, role), strict=True):
             assert explanation.score == pytest.approx(hit.score, rel=1e-5, abs=1e-5)
             words = math.fsum(word.share for word in explanation.words)
             assert words + explanation.remainder == pytest.approx(explanation.of_words, abs=1e-3)

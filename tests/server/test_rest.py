@@ -174,10 +174,9 @@ def test_answer_to_a_curl_line_has_the_shape_on_the_page(servers, section, comma
     if section:
         command = command.replace(QUERY, "word1 word4")
     options = {"capture_output": True, "text": True, "timeout": 30, "check": True}
-    done = subprocess.run(["/bin/sh", "-c", command], **options)
     # "..." stands for more of the same.
     shown = json.loads(answer.replace(", ...]", "]").replace("{...}", f'"{ANYTHING}"'))
-    found = json.loads(done.stdout)
+    found = json.loads(subprocess.run(["/bin/sh", "-c", command], **options).stdout)
     assert has_shape(found, shown), found
     if "predictions" in shown:
         assert len(found["predictions"]) == len(shown["predictions"])

@@ -78,8 +78,7 @@ def yaml_documents(name):
 
 
 def test_metrics_are_at_the_path_and_port_that_prometheus_scrapes():
-    text = (SERVING / "monitoring.config").read_text()
-    content = re.sub("^#.*\n", "", text, flags=re.MULTILINE)
+    content = re.sub("^#.*\n", "", (SERVING / "monitoring.config").read_text(), flags=re.MULTILINE)
     message = r'prometheus_config \{\s+enable: true\s+path: "([^"]+)"\s+\}\s*'
     for name in ("prometheus.yml", "kubernetes.yaml"):
         assert re.fullmatch(message, content)[1] in (SERVING / name).read_text()

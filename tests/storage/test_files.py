@@ -15,15 +15,6 @@ import pytest
 from tests.cases import cases
 from tests.disk_faults import at_call
 from tf_smoothclir.storage import files, random_access
-from tf_smoothclir.storage.files import (
-    flush_to_disk,
-    is_unfinished,
-    make_directory,
-    new_directory,
-    read_json,
-    write_json,
-    write_text,
-)
 from tf_smoothclir.storage.random_access import RandomAccess, StoredMatrix
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.standard_error import standard_error_in
@@ -40,7 +31,7 @@ def everything(directory):
 @cases("mask", 0o022, 0o077)
 def test_new_directory_appears_at_the_end(tmp_path, mask):
     target, before = tmp_path / "a" / "b", os.umask(mask)
-    with new_directory(target) as temporary:
+    with files.new_directory(target) as temporary:
         (temporary / "deep").mkdir()
         (temporary / "deep" / "file").write_text("1")
         assert not target.exists()
@@ -53,7 +44,7 @@ def test_new_directory_appears_at_the_end(tmp_path, mask):
 @cases("in_the_way, error", (False, Crash), (True, OSError))
 def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path, in_the_way, error):
     def write_and_fail():
-        with new_directory(tmp_path / "new") as temporary:
+        with files.new_directory(tmp_path / "new") as temporary:
             (temporary / "ours").write_text("1")
             if not in_the_way:
                 raise Crash
@@ -67,7 +58,7 @@ def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path, in_the_way, e
 @cases("content", [], ["theirs"])
 def test_a_directory_created_in_the_meantime_stays(tmp_path, content):
     target = tmp_path / "new"
-    with new_directory(target) as temporary:
+    with files.new_directory(target) as temporary:
         (temporary / "ours").write_text("1")
         target.mkdir()
         for name in content:
@@ -83,7 +74,7 @@ def test_a_directory_is_replaced_only_after_the_new_one_is_on_disk(tmp_path, mon
     (target / "former").write_text("1")
 
     def replace():
-        with new_directory(target, replace=True) as temporary:
+        with files.new_directory(target, replace=True) as temporary:
             (temporary / "file").write_text("2")
 
     def full_disk(_):
@@ -142,14 +133,14 @@ with scratch_directory(pathlib.Path(sys.argv[1]), "tokens") as directory:
 def test_the_next_process_deletes_what_a_killed_one_left(tmp_path):
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
     (left,) = tmp_path.iterdir()
-    assert is_unfinished(left.name)
-    assert not any(is_unfinished(name) for name in ("words.txt", ".words.txt", "a.new", "1"))
+    assert files.is_unfinished(left.name)
+    assert not any(files.is_unfinished(name) for name in ("words.txt", ".words.txt", "a.new", "1"))
     assert everything(left) == ["half"]
     foreign = tmp_path / ".tokens.backup.new"
     foreign.mkdir()
     begun = left.with_suffix(".begun")
     begun.mkdir()
-    assert is_unfinished(begun.name)
+    assert files.is_unfinished(begun.name)
     with files.scratch_directory(tmp_path, "other"):
         assert left.exists()
     with files.scratch_directory(tmp_path, "tokens"):
@@ -166,14 +157,14 @@ def test_the_next_process_deletes_what_a_killed_one_left(tmp_path):
 
 def test_make_directory_makes_parents_and_accepts_an_existing_directory(tmp_path):
     for path in (tmp_path / "a" / "b", str(tmp_path / "a" / "b")):
-        assert make_directory(path, "--cache_dir") == tmp_path / "a" / "b"
+        assert files.make_directory(path, "--cache_dir") == tmp_path / "a" / "b"
     assert everything(tmp_path) == ["a", "a/b"]  # no trace of the trial file
     # A place that cannot be written is said in words.
     (tmp_path / "file").touch()
     message = "/file/below: the directory cannot be.*Choose another one, or change"
     with pytest.raises(InputError, match=f"^--output_dir=.*{message}"):
-        make_directory(f"{tmp_path}/file/below", "--output_dir")
-    for write in (write_text, lambda path, _: new_directory(path).__enter__()):
+        files.make_directory(f"{tmp_path}/file/below", "--output_dir")
+    for write in (files.write_text, lambda path, _: files.new_directory(path).__enter__()):
         with pytest.raises(InputError, match=message):
             write(tmp_path / "file" / "below" / "new", "")
 
@@ -202,8 +193,8 @@ def test_a_file_system_without_locks_only_gets_a_warning(tmp_path, monkeypatch, 
 
 def test_write_text_is_utf8_and_replaces_or_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "file.md"
-    write_text(path, "old, and longer than what follows")
-    write_text(path, "θ = 1\n")
+    files.write_text(path, "old, and longer than what follows")
+    files.write_text(path, "θ = 1\n")
     assert path.read_bytes() == b"\xce\xb8 = 1\n"
 
     def crash(_):
@@ -211,9 +202,9 @@ def test_write_text_is_utf8_and_replaces_or_leaves_the_old_file(tmp_path, monkey
 
     monkeypatch.setattr(files, "flush_to_disk", crash)
     with pytest.raises(Crash):
-        write_text(path, "new")
+        files.write_text(path, "new")
     with pytest.raises(UnicodeEncodeError):
-        write_text(tmp_path / "other", "half a pair: \ud800")
+        files.write_text(tmp_path / "other", "half a pair: \ud800")
     assert path.read_bytes() == b"\xce\xb8 = 1\n"
     assert everything(tmp_path) == ["file.md"]
 
@@ -225,9 +216,9 @@ def test_links_are_followed_by_whatever_is_written(tmp_path):
     for name in ("file", "new", "directory"):
         (tmp_path / name).symlink_to(tmp_path / "elsewhere" / name)
     for name in ("file", "new"):
-        write_text(tmp_path / name, "text")
+        files.write_text(tmp_path / name, "text")
     for content in "12":  # made, then replaced
-        with new_directory(tmp_path / "directory", replace=True) as temporary:
+        with files.new_directory(tmp_path / "directory", replace=True) as temporary:
             (temporary / content).touch()
     assert all((tmp_path / name).is_symlink() for name in ("file", "new", "directory"))
     there = ["directory", "directory/2", "file", "new"]
@@ -250,7 +241,7 @@ def test_what_goes_to_a_pipe_or_to_standard_output_is_written_there(tmp_path):
     with pytest.raises(InputError, match=r"loop: its links lead in a circle"):
         files.check_output_file(tmp_path / "loop", "--trec_run")
     (tmp_path / "loop").unlink()
-    write_text(pipe, "to a pipe")
+    files.write_text(pipe, "to a pipe")
     assert reader.communicate(timeout=20)[0] == b"to a pipe"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
@@ -291,27 +282,27 @@ def test_write_text_by_two_writers_never_mixes_them(tmp_path, monkeypatch):
 
     def write_meanwhile(file):
         monkeypatch.undo()
-        write_text(path, "theirs")
+        files.write_text(path, "theirs")
         assert path.read_text() == "theirs"
-        flush_to_disk(file)
+        files.flush_to_disk(file)
 
     monkeypatch.setattr(files, "flush_to_disk", write_meanwhile)
-    write_text(path, "ours")
+    files.write_text(path, "ours")
     assert path.read_text() == "ours"
     assert everything(tmp_path) == ["file"]
 
 
 def test_json_round_trip(tmp_path):
     value = {"θ": [0.2, 0.7], "n": 3, "none": None, "nested": {"a": "ü"}}
-    write_json(tmp_path / "a.json", value)
-    assert read_json(tmp_path / "a.json") == value
+    files.write_json(tmp_path / "a.json", value)
+    assert files.read_json(tmp_path / "a.json") == value
     text = (tmp_path / "a.json").read_text(encoding="utf-8")
     assert '"θ"' in text
     assert text.endswith("}\n")
     for number in (math.nan, math.inf):
         with pytest.raises(ValueError, match="not JSON compliant"):
-            write_json(tmp_path / "a.json", {"MAP": number})
-    assert read_json(tmp_path / "a.json") == value
+            files.write_json(tmp_path / "a.json", {"MAP": number})
+    assert files.read_json(tmp_path / "a.json") == value
 
 
 def test_all_standard_error_is_appended_to_a_file_and_then_restored(tmp_path, capfd):

@@ -95,8 +95,7 @@ def test_a_run_with_a_setting_that_is_no_longer_there_is_refused_and_can_be_over
     for use in (run.settings, lambda: RunDirectory.create(run.path, RunSettings())):
         with pytest.raises(InputError, match=r"config.json: .* 'parameter_server'\. .* This"):
             use()
-    run = RunDirectory.create(run.path, RunSettings(), overwrite=True)
-    assert run.settings() == RunSettings()
+    assert RunDirectory.create(run.path, RunSettings(), overwrite=True).settings() == RunSettings()
 
 
 def with_training(**changes):

@@ -185,9 +185,8 @@ def test_corrected_data_are_taken_and_changed_ones_refused(tiny_dir, tmp_path, b
         assert snapshot(path).keys() <= before.keys()
         assert {**before, **snapshot(path)} == before  # a run there is not deleted
     (data / "en2fr.rel").write_text(right)
-    words = {"query_vocabulary": str(data / "nowhere.txt")}
     with pytest.raises(InputError, match="nowhere"):
-        train(changed(settings, words), tmp_path / "run")
+        train(changed(settings, {"query_vocabulary": str(data / "nowhere.txt")}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     run = RunDirectory.create(tmp_path / "run", settings)
     run.vocabulary.mkdir()

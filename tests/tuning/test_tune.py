@@ -77,8 +77,7 @@ def test_every_point_is_different_and_makes_settings_that_can_be_used(names, num
 
 
 def test_towers_that_exclude_other_settings_are_left_out(built_in_alone):
-    towers = [point["tower"] for point in points_of(["tower"])]
-    assert towers == ["average_pooling", "cnn", "lstm"]
+    assert [point["tower"] for point in points_of(["tower"])] == ["average_pooling", "cnn", "lstm"]
     weighted = points_of(["epsilon", "tower"], token_weights="idf")
     assert {point["tower"] for point in weighted} == {"average_pooling"}
     with pytest.raises(InputError, match="nothing to choose from"):
@@ -379,8 +378,7 @@ def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_over_the_trials(tiny, tmp_path, monkeypatch):
-    used = []
-    original = tuner.train_trial
+    used, original = [], tuner.train_trial
 
     def watched(*arguments):
         result = original(*arguments)
@@ -419,19 +417,15 @@ def fail(directory):
 
 
 @pytest.mark.slow
-@cases(
-    "function, message",
-    (die, "worker0 was killed 3 times"),
-    (fail, "worker0 failed with exit code 1"),
-)
-def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, message):
+@cases("function, end", (die, "was killed 3 times"), (fail, "failed with exit code 1"))
+def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, end):
     oracle = GridOracle(SPACE, tmp_path / "state", objective="MAP", max_trials=3, seed=1)
 
     def make_tuner():
         assert role() == "chief"
         return tuner.TrialTuner(oracle, None, [], tmp_path)
 
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=f"worker0 {end}"):
         run_local_workers(make_tuner, 1, function, tmp_path)
     assert role() == ""
 

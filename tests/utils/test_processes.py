@@ -237,19 +237,16 @@ print(faults())
 """
 
 ARENAS = """
-import ctypes, os, threading
+import concurrent.futures, ctypes, os, threading
 from tf_smoothclir.utils.memory import share_freed_memory
 libc = ctypes.CDLL(None)
 share_freed_memory()
 together = threading.Barrier(4 * os.cpu_count())
-def allocate():
+def allocate(_):
     together.wait()
     ctypes.create_string_buffer(4000)
-threads = [threading.Thread(target=allocate) for _ in range(together.parties)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
+with concurrent.futures.ThreadPoolExecutor(together.parties) as pool:
+    pool.map(allocate, range(together.parties))
 libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))  # one element for each arena
 libc.fflush(None)
 """

@@ -103,14 +103,13 @@ def test_any_locale_prints_everything_and_json_is_utf8(encoding, shown):
 
 
 def test_a_file_gets_markdown_and_a_terminal_no_line_that_is_too_wide(capsys, monkeypatch):
-    table = ["a", "b"], [["x|y", 1], ["\x1b[2J", "words " * 30]]
     printing.print_table(["a", "b"], [["x|y", 1]], title="Title")
     assert capsys.readouterr().out == "Title\n\n| a | b |\n| --- | --- |\n| x\\|y | 1 |\n\n"
     monkeypatch.setenv("COLUMNS", "80")
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     with contextlib.redirect_stdout(terminal):
-        printing.print_table(*table)
+        printing.print_table(*(["a", "b"], [["x|y", 1], ["\x1b[2J", "words " * 30]]))
     text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
     assert max(map(len, text.splitlines())) <= 80
     assert text.count("words") == 30

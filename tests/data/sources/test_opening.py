@@ -91,9 +91,8 @@ def test_a_collection_needs_one_of_the_names_of_a_column(make):
     ({"queries.tsv": ""}, "contains no documents.* and no pairs.*: queries.tsv, queries.txt"),
 )
 def test_a_file_that_is_there_and_not_read_is_named(files, message, make):
-    directory = make({**files, "queries.txt": "1\ta\n"})
     with pytest.raises(InputError) as error:
-        source_of(DataSettings(data_dir=str(directory)))
+        source_of(DataSettings(data_dir=str(make({**files, "queries.txt": "1\ta\n"}))))
     assert message in str(error.value)
     assert "; not read because of its ending: queries.txt. " in str(error.value)
 
@@ -174,8 +173,7 @@ def test_fewer_training_queries_leave_the_other_splits_as_they_were(max_queries)
 
 
 def test_fewer_training_queries_leave_the_splits_of_the_set():
-    judged = {judgment[0] for judgment in JUDGMENTS}
-    training = {id_ for id_ in judged if SPLITS[id_] == "train"}
+    training = {id_ for id_, *_ in JUDGMENTS if SPLITS[id_] == "train"}
     splits = SelectedJudgments(SmallWorld(), max_train_queries=1, seed=1).splits()
     assert len([id_ for id_ in splits if id_ in training]) == 1 < len(training)
     assert {id_ for id_ in splits if id_ not in training} == set(SPLITS) - training

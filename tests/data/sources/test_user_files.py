@@ -24,6 +24,10 @@ from tf_smoothclir.utils.errors import InputError
 ROWS = [["1", "a,b"], ["2", 'c "d"']]
 
 
+def opened(directory, **settings):
+    return source_of(DataSettings(data_dir=str(directory), **settings))
+
+
 @pytest.fixture
 def write(tmp_path):
     def write_bytes(content, name="file"):
@@ -164,7 +168,7 @@ NAMED = {
 
 @cases("files", TSV, JSONL, MIXED, ids=["tsv", "jsonl", "mixed"])
 def test_all_formats_give_the_same_set(make, files):
-    source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
+    source = opened(make(files), document_language="fr")
     assert type(source) is UserDirectory
     assert list(source.documents()) == [("d-1", "", "un liquide", "fr"), ("d-2", "", "", "fr")]
     assert list(source.queries()) == [("q1", "", "a liquid", "")]
@@ -188,21 +192,20 @@ def test_judgments_have_the_weights_that_their_table_names(make, tmp_path):
 def test_files_may_have_other_names_each(make):
     columns = "id=Nr,id=Seite,text=Frage, text=Inhalt,query_id=Nr,document_id=Seite"
     directory = make(NAMED)
-    source = source_of(DataSettings(data_dir=str(directory), columns=columns))
+    source = opened(directory, columns=columns)
     assert list(source.queries()) == [("q1", "", "apple", "")]
     assert list(source.documents()) == [("d1", "", "Apfel", "")]
     assert list(source.judgments()) == [Judgment("q1", "d1", 1)]
     # Hazard: a line of names that nothing recognises would be a query.
-    unlike = source_of(DataSettings(data_dir=str(directory), columns="id=Seite,text=Inhalt"))
     with pytest.raises(InputError, match=r"queries.tsv:1: --columns gives id=Seite, text=Inhalt"):
-        list(unlike.queries())
+        list(opened(directory, columns="id=Seite,text=Inhalt").queries())
 
 
 @cases("place", "", "pairs.csv")
 def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     columns = "query=anchor,document=positive"
     directory = make({"pairs.csv": PAIRS})
-    source = source_of(DataSettings(data_dir=str(directory / place), columns=columns))
+    source = opened(directory / place, columns=columns)
     assert list(source.queries()) == [("q2", "", "red  apple", ""), ("q4", "", "sea", "")]
     assert list(source.documents()) == [("d2", "", "Apfel", ""), ("d4", "", "meer", "")]
     assert list(source.judgments()) == [Judgment("q2", "d2", 2), Judgment("q4", "d4", 1)]
@@ -210,48 +213,44 @@ def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     other = PairsFile(directory / "pairs.csv", "fr", columns={"query": "positive"})
     assert other.fingerprint() != source.fingerprint()
     with pytest.raises(InputError, match=r"no column 'query'.*--columns=query=anchor,document=Po"):
-        list(source_of(DataSettings(data_dir=str(directory))).queries())
+        list(opened(directory).queries())
     with pytest.raises(InputError, match="--columns=qeury=a: there is no such column"):
-        source_of(DataSettings(data_dir=str(directory), columns="qeury=a"))
+        opened(directory, columns="qeury=a")
 
 
 def test_equal_texts_of_two_languages_are_two(make):
     rows = "query,document,document_language\na,Menu,fr\nb,menu,de\nc,Haus,de\nB,MENU,de\n"
-    directory = str(make({"pairs.csv": rows}))
-    german = source_of(DataSettings(data_dir=directory, document_language="de"))
+    german = opened(make({"pairs.csv": rows}), document_language="de")
     assert list(german.documents()) == [("d3", "", "menu", "de"), ("d4", "", "Haus", "de")]
-    judged = [("q3", "d3"), ("q4", "d4")]
-    assert [judgment[:2] for judgment in german.judgments()] == judged
+    assert [judgment[:2] for judgment in german.judgments()] == [("q3", "d3"), ("q4", "d4")]
     rows = '{"query": "a", "document": "x", "document_language": "de"}\n'
-    directory = str(make({"j/pairs.jsonl": rows + '{"query": "b", "document": "x"}\n'}) / "j")
-    said = source_of(DataSettings(data_dir=directory, document_language="de"))
+    directory = make({"j/pairs.jsonl": rows + '{"query": "b", "document": "x"}\n'}) / "j"
+    said = opened(directory, document_language="de")
     judged = [judgment.document_id for judgment in said.judgments()]
     assert judged == [text.id for text in said.documents()] == ["d1", "d2"]
     clicks = "query,document_id,query_language\nmenu,1,en\nMenu,2,fr\nmenu,2,fr\n"
-    directory = str(make({"c/documents.tsv": "1\ta\n2\tb\n", "c/clicks.csv": clicks}) / "c")
-    source = source_of(DataSettings(data_dir=directory))
+    source = opened(make({"c/documents.tsv": "1\ta\n2\tb\n", "c/clicks.csv": clicks}) / "c")
     assert [judgment[:2] for judgment in source.judgments()] == [("q2", "1"), ("q3", "2")]
 
 
 def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     documents = "".join(f"{n}\ttext {n}\n" for n in range(4))
     directory = make({"documents.tsv": documents, "clicks.tsv": CLICKS})
-    source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.2))
+    source = opened(directory, max_skipped=0.2)
     assert list(source.queries()) == [("q2", "", "a", ""), ("q3", "", "b", ""), ("q7", "", "c", "")]
     graded = [("q2", "1", 2), ("q3", "1", 0), ("q2", "2", 2), ("q2", "3", 1), ("q7", "9", 2)]
     assert [judgment[:3] for judgment in source.judgments()] == graded
     assert len(RetrievalSet.load(source).grades) == 4
-    source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.1))
     with pytest.raises(InputError, match=r"clicks\.tsv:7: .*0\.1 allows fewer than 1 of 5 .*\(20"):
-        RetrievalSet.load(source)
+        RetrievalSet.load(opened(directory, max_skipped=0.1))
     make({"judgments.tsv": "q\t1\n"})
     with pytest.raises(InputError, match=r"there are judgments and clicks\. Keep"):
-        source_of(DataSettings(data_dir=str(directory)))
+        opened(directory)
     for bad, message in (("a\t1\t-2", "the count is '-2'"), (" \t1\t2", "the query is empty")):
         make({"clicks.tsv": f"{bad}\n"})
         (directory / "judgments.tsv").unlink(missing_ok=True)
         with pytest.raises(InputError, match=rf"clicks\.tsv:1: {message}"):
-            list(source_of(DataSettings(data_dir=str(directory))).judgments())
+            list(opened(directory).judgments())
 
 
 @cases("form", "table", "beside", "lines")
@@ -264,7 +263,7 @@ def test_sentences_teach_where_nobody_judged(make, form):
     names = {"table": ["x/p.tsv"], "beside": [], "lines": ["a.0", "a.1"]}[form]
     parallel = ",".join(str(directory / name) for name in names)
     languages = {} if form == "lines" else {"query_language": "en", "document_language": "fr"}
-    source = source_of(DataSettings(data_dir=str(directory), parallel=parallel, **languages))
+    source = opened(directory, parallel=parallel, **languages)
     assert not source.is_judged
     assert list(source.documents()) == [("1", "", "pomme", languages.get("document_language", ""))]
     assert list(source.judgments()) == []
@@ -277,8 +276,7 @@ def test_sentences_teach_where_nobody_judged(make, form):
     assert len(loaded.queries_in("validation")) == 4
     make({"a.0": "one\n", "a.1": "eins\nzwei\n", "parallel.tsv": table})
     (directory / "parallel.tsv").unlink()
-    parallel = f"{directory}/a.0,{directory}/a.1"
-    short = source_of(DataSettings(data_dir=str(directory), parallel=parallel))
+    short = opened(directory, parallel=f"{directory}/a.0,{directory}/a.1")
     with pytest.raises(InputError, match=r"a\.0: it has fewer lines"):
         list(short.training.queries())
 
@@ -287,8 +285,7 @@ def test_names_of_files_in_capitals(make):
     files = {"documents.TSV": "d\ta\n", "Queries.TSV": "q\ta\n", "judgments.TSV": "q\td\t1\n"}
     directory = make({**files, "SPLITS.TSV": "q\ttest\n"})
     os.mkfifo(directory / "queries.jsonl")  # nobody waits for it
-    source = source_of(DataSettings(data_dir=str(directory)))
-    assert RetrievalSet.load(source).queries_in("test").tolist() == [0]
+    assert RetrievalSet.load(opened(directory)).queries_in("test").tolist() == [0]
 
 
 @cases("name, content, line, reason, remedy", *BAD_LINES)
@@ -302,13 +299,12 @@ def test_bad_lines(make, read_all, name, content, line, reason, remedy):
 
 @cases("blemish, reason", ("q1\td-1\t1", "already judged at"), ("no\td-1\t2", "'no' is not among"))
 def test_judgments_that_do_not_fit_are_an_error_unless_few_may_be_skipped(blemish, reason, make):
-    directory = str(make({**TSV, "judgments.tsv": f"{TSV['judgments.tsv']}{blemish}\n"}))
+    directory = make({**TSV, "judgments.tsv": f"{TSV['judgments.tsv']}{blemish}\n"})
     for share in (0.0, 0.33):  # of 3 judgments
         message = rf"judgments.tsv:3: .*{reason}.*--max_skipped={share:g} allows"
         with pytest.raises(InputError, match=message):
-            RetrievalSet.load(source_of(DataSettings(data_dir=directory, max_skipped=share)))
-    source = source_of(DataSettings(data_dir=directory, max_skipped=0.34))
-    assert RetrievalSet.load(source).grades.tolist() == [2, 0]
+            RetrievalSet.load(opened(directory, max_skipped=share))
+    assert RetrievalSet.load(opened(directory, max_skipped=0.34)).grades.tolist() == [2, 0]
 
 
 @cases(
@@ -323,7 +319,7 @@ def test_judgments_that_do_not_fit_are_an_error_unless_few_may_be_skipped(blemis
 def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
     directory = make(files)
     with pytest.raises(InputError, match=re.escape(f"{directory}: {message}")):
-        source_of(DataSettings(data_dir=str(directory)))
+        opened(directory)
 
 
 def test_without_a_place_the_toy_world_is_opened():
@@ -350,7 +346,7 @@ def test_a_document_is_its_title_and_its_text(open_set, make):
     assert open_set({"train": judged(*range(10))}).splits() is None  # they are drawn by seed
     (make({}) / "qrels" / "train.tsv").unlink()
     open_set({"test": judged(0)})
-    source = source_of(DataSettings(data_dir=str(make({}))))
+    source = opened(make({}))
     assert isinstance(source, BeirDirectory)
     texts = [("d1", "", "L'eau un liquide", ""), ("2", "", "une pierre", ""), ("d3", "", "", "")]
     assert list(source.documents()) == texts
@@ -358,7 +354,7 @@ def test_a_document_is_its_title_and_its_text(open_set, make):
     assert list(source.judgments()) == [Judgment("q0", "d1", 2)]
     make({"documents.tsv": "1\ta\n"})
     with pytest.raises(InputError, match="it contains two sets"):
-        source_of(DataSettings(data_dir=str(make({}))))
+        opened(make({}))
 
 
 @cases(
@@ -388,7 +384,7 @@ def test_judgments_and_splits_that_are_not_read_are_named(open_set, make, caplog
     trains = dict.fromkeys(("q0", "q1", "q2"), "train")
     assert BeirDirectory(directory).splits() == {**trains, "q4": "test"}
     make({"of_mine/splits.txt": "", **{f"of_mine/{name}": text for name, text in TSV.items()}})
-    assert source_of(DataSettings(data_dir=str(directory / "of_mine"))).splits() is None
+    assert opened(directory / "of_mine").splits() is None
     named = [warning.message.rpartition("/")[2] for warning in caplog.records]
     reason = "not read because of its ending"
     assert named == [
@@ -458,8 +454,7 @@ def test_what_is_missing_in_pandas_is_missing_in_files(tmp_path):
     years["day"] = pandas.to_datetime(["2021-05-06", None])
     source.others = [{**row, "tags": np.array(["a", "b"])} for row in years.to_dict("records")]
     memory.write_set(source, tmp_path / "data", None)
-    found = list(source_of(DataSettings(data_dir=str(tmp_path / "data"))).metadata())
-    assert found == [
+    assert list(opened(tmp_path / "data").metadata()) == [
         {"year": 2021, "day": "2021-05-06 00:00:00", "tags": ["a", "b"]},
         {"year": None, "day": None, "tags": ["a", "b"]},
     ]
@@ -469,7 +464,7 @@ def test_files_have_its_sentences(tmp_path):
     source = memory.MemorySource([], DOCUMENTS, [])
     source.is_judged, source.pairs = False, [(1, "red", "rouge"), (2, "blue", "bleu")]
     memory.write_set(source, tmp_path / "data", None)
-    assert records(source) == records(source_of(DataSettings(data_dir=str(tmp_path / "data"))))
+    assert records(source) == records(opened(tmp_path / "data"))
 
 
 def test_another_set_is_not_overwritten_unless_it_may_be(tmp_path):

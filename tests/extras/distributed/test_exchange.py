@@ -30,10 +30,9 @@ CASES = {
 
 
 def batch(part):
-    documents = [document for _, listed in part for document, _ in listed]
     inputs = {
         "query": tokens([query for query, _ in part]),
-        "document": tokens(documents),
+        "document": tokens([document for _, listed in part for document, _ in listed]),
         "list_lengths": tf.constant([len(listed) for _, listed in part]),
     }
     return inputs, tf.constant([grade for _, listed in part for _, grade in listed])
@@ -77,8 +76,7 @@ def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
 def stepped(case, part, reduce):
     """The weights after a step of a worker, and its logs; without `reduce`, of one process."""
     model = model_of(case)
-    exchange = reduce and functools.partial(joint_gradients, reduce)
-    logs = model.logged_step(batch(part), exchange)
+    logs = model.logged_step(batch(part), (reduce and functools.partial(joint_gradients, reduce)))
     return [weight.numpy() for weight in model.weights], logs
 
 

@@ -236,8 +236,7 @@ def config(cluster, job, index):
 
 def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", config(TWO, "worker", 1))
-    workers = ("worker 0", "worker 1"), (("a", 1), ("b", 1))
-    assert cluster_from_environment() == Cluster(*workers, 1)
+    assert cluster_from_environment() == Cluster(("worker 0", "worker 1"), (("a", 1), ("b", 1)), 1)
     for place, job in enumerate(("chief", "worker")):
         monkeypatch.setenv("TF_CONFIG", config({"worker": ["a:1"], "chief": ["c:1"]}, job, 0))
         chief_first = ("chief", "worker 0"), (("c", 1), ("a", 1))

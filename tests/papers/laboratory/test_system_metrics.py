@@ -74,8 +74,7 @@ def test_the_best_mean_of_each_column_is_bold_and_the_marked_value_has_the_mark(
 
 
 def test_latex_escapes_texts():
-    text = "50% & {a} #1 $ a\\b~c^d θ, ε 0.5 †"
-    assert latex_escape(text) == (
+    assert latex_escape("50% & {a} #1 $ a\\b~c^d θ, ε 0.5 †") == (
         r"50\% \& \{a\} \#1 \$ a\textbackslash{}b\textasciitilde{}c\textasciicircum{}d "
         r"$\theta$, $\varepsilon$ 0.5 \textsuperscript{$\dagger$}"
     )

@@ -160,8 +160,7 @@ def test_beyond_an_edge_a_step_or_half_the_way_to_the_limit():
     assert beyond_edge((0.2, 0.9), PAIRS, 1.0) == [(0.2, 0.95)]
     assert beyond_edge((0.0, 0.7), PAIRS, 1.0) == [(-0.2, 0.7), (-0.2, 0.5)]
     # 0.6 would pass 0.5 and 0.3 would pass 0.4: half the way is 0.45 for both.
-    corner = beyond_edge((0.4, 0.5), PAIRS, 1.0)
-    assert corner == [(0.45, 0.5), (0.4, 0.45), (0.6, 0.7), (0.2, 0.3)]
+    assert beyond_edge((0.4, 0.5), PAIRS, 1.0) == [(0.45, 0.5), (0.4, 0.45), (0.6, 0.7), (0.2, 0.3)]
     alone = beyond_edge((0.2, 0.768), [(0.2, 0.768)], 1.0)  # in its row: a step of 0.2
     assert f"{alone[1][0]:g}" == "0"  # without a sign
     triples = [(0.0, 0.55, 0.9), (0.2, 0.55, 0.9)]
@@ -212,6 +211,5 @@ def test_a_set_in_the_layout_of_wikiclir_is_not_the_papers_and_has_a_query_for_e
     found = opened(study)
     assert (found.name, found.is_published) == ("tiny-en-fr", False)
     assert found.fingerprint != study.fingerprint
-    folds = dataclasses.replace(study, matching=MatchingOptions(matching_folds=99))
     with pytest.raises(InputError, match="--matching_folds=99: there are 20 jud"):
-        opened(folds)
+        opened(dataclasses.replace(study, matching=MatchingOptions(matching_folds=99)))

@@ -223,9 +223,8 @@ def test_values_and_gradients_are_those_of_keras_without_padding(tower):
 
 
 def test_regularisation_counts_all_layers(tower):
-    shapes = [tuple(matrix.shape) for matrix in matrices(tower)]
     both = [(3, 4 * UNITS), (UNITS, 4 * UNITS)]
-    assert shapes == [(2 * UNITS, 3), *both, *both]
+    assert [tuple(matrix.shape) for matrix in matrices(tower)] == [(2 * UNITS, 3), *both, *both]
 
 
 def test_it_keeps_the_promises_of_sequence_towers(tmp_path):

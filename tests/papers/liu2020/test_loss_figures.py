@@ -24,8 +24,7 @@ def rows_of(name, directory):
 
 
 def test_figure1_plots_the_derivative_of_the_oracle(tmp_path):
-    rows = rows_of("figure1", tmp_path)
-    rows = [row for row in rows if row["plot"] == "derivative by x1"]
+    rows = [row for row in rows_of("figure1", tmp_path) if row["plot"] == "derivative by x1"]
     assert {float(row["epsilon"]) for row in rows} == set(figures.EPSILONS)
     at_zero = [row for row in rows if (float(row["x1"]), float(row["x2"])) == (0, 0)]
     assert len(at_zero) == len(figures.EPSILONS)

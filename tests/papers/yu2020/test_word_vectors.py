@@ -210,8 +210,7 @@ def test_knrm_and_drmm_are_loops_over_words(query, document):
     expected = np.array(phi) @ np.asarray(network.weight)[:, 0] + np.asarray(network.bias)[0]
     assert scores(network, [query], [document]) == pytest.approx([expected], abs=1e-3)
     network = build("drmm")
-    weights = weights_of(network)
-    expected = oracle.drmm_score(query, document, QUERY_TABLE, DOCUMENT_TABLE, weights)
+    expected = oracle.drmm_score(query, document, QUERY_TABLE, DOCUMENT_TABLE, weights_of(network))
     assert scores(network, [query], [document]) == pytest.approx([expected], abs=1e-4)
 
 

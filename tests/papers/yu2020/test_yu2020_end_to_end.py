@@ -89,8 +89,7 @@ def test_what_can_change_the_figures_is_another_cell(study):
 def test_nothing_of_validation_and_test_queries_is_in_the_vectors(study):
     """Other judgments of these queries change no vector; translations are one word each."""
     settings = study.settings
-    tokenized_set = opened_set(settings)
-    data = MatchingData(tokenized_set, settings, OPTIONS)
+    data = MatchingData(opened_set(settings), settings, OPTIONS)
     retrieval_set = data.retrieval_set
     of_others = retrieval_set.splits[retrieval_set.query_rows] != SPLITS.index("train")
     shuffled = retrieval_set.document_rows.copy()
