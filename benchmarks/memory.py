@@ -10,7 +10,6 @@ when it needs them.
 
 from __future__ import annotations
 
-import re
 import resource
 import tempfile
 import threading
@@ -24,16 +23,17 @@ from absl import flags
 from benchmarks import common
 from benchmarks.training_rivals import speed
 from benchmarks.workload import Workload, training_loop
+from tf_smoothclir.utils.memory import memory_in_status
 
 _DOCUMENT_TOKENS = 1500
 _SECONDS_APART = 0.01
 
 
 class DataPeak:
-    """The most memory without mapped files that this process has in it; a context manager."""
+    """The most memory, of no file, that this process has inside a context (Linux)."""
 
     def __enter__(self) -> DataPeak:
-        self.bytes, self._done = data_memory(), threading.Event()
+        self.bytes, self._done = 0, threading.Event()
         self._watch = threading.Thread(target=self._compare)
         self._watch.start()
         return self
@@ -44,13 +44,7 @@ class DataPeak:
 
     def _compare(self) -> None:
         while not self._done.wait(_SECONDS_APART):
-            self.bytes = max(self.bytes, data_memory())
-
-
-def data_memory() -> int:
-    """The bytes of this process's memory that are pages of no file (Linux)."""
-    status = Path("/proc/self/status").read_text()
-    return int(re.search(r"^RssAnon:\s+(\d+) kB$", status, re.MULTILINE)[1]) << 10
+            self.bytes = max(self.bytes, memory_in_status("RssAnon"))
 
 
 def training(documents: int, limit: int, calls: int, threads: int) -> dict[str, float]:

@@ -18,7 +18,7 @@ from tf_smoothclir.command_line.setting_flags import COMMAND, define_plugin, loa
 from tf_smoothclir.settings.base import LEAVE_OUT, Rule
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, is_full_disk, name_flags
-from tf_smoothclir.utils.import_hooks import around_import, hiding
+from tf_smoothclir.utils.import_hooks import OFFERS_OF_KERAS, around_import, hiding
 from tf_smoothclir.utils.printing import print_any_text, visible_lines
 
 _PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
@@ -36,8 +36,7 @@ def run_main(
     """Runs a command: parses and checks its flags, calls `main`, reports users' mistakes."""
     name_flags()
     hush_tensorflow()
-    # Keras 3 loads what it can work with: 1 s and 150 MB for libraries that no command gives it.
-    around_import("tensorflow", lambda: hiding("matplotlib", "pandas", "sklearn"))
+    around_import("tensorflow", lambda: hiding(*OFFERS_OF_KERAS))
     # With oneDNN, TensorFlow keeps all memory that it ever had; our graphs are no faster by it.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     define_plugin()

@@ -14,19 +14,20 @@ import numpy as np
 
 from tf_smoothclir.encoder.description import DESCRIPTION
 from tf_smoothclir.encoder.encoder import Encoder
+from tf_smoothclir.utils.import_hooks import OFFERS_OF_KERAS
 
 TOLERANCE = 1e-6  # of the larger of 1 and the number itself
 _NUM_PROBES = 32
 # Uses TensorFlow and nothing of this package. Each line of input is a directory and the requests to
 # run there; the answers are printed when the input ends, as it also does when the parent is killed.
 # Strings travel as Latin-1, which can decode any bytes. Garbage collection is off because it takes
-# half a second during the import, and more at the end. Keras 3 would load three libraries, for 1 s.
+# half a second during the import, and more at the end. Its arguments are libraries to hide.
 _LOAD_AND_RUN = """
 import gc
 import json
 import sys
 gc.disable()
-sys.modules.update(dict.fromkeys(["matplotlib", "pandas", "sklearn"]))
+sys.modules.update(dict.fromkeys(sys.argv[1:]))
 import tensorflow as tf
 
 def decoded(rows):
@@ -62,7 +63,10 @@ class Verifier:
         # Like most servers; and the parent needs the memory of the GPU.
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
         self._child = subprocess.Popen(
-            [sys.executable, "-c", _LOAD_AND_RUN], text=True, env=environment, **pipes
+            [sys.executable, "-c", _LOAD_AND_RUN, *OFFERS_OF_KERAS],
+            text=True,
+            env=environment,
+            **pipes,
         )
         self._sent: list[tuple[str, Any, Path, dict]] = []
 

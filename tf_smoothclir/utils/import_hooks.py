@@ -8,6 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
+# Keras 3 loads these because it can work with them: 1 s and 150 MB for what no command gives it.
+OFFERS_OF_KERAS = ("matplotlib", "pandas", "sklearn")
+
 
 def around_import(library: str, context: Callable[[], AbstractContextManager]) -> None:
     """Runs the first import of a library inside a context."""

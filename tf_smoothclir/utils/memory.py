@@ -20,8 +20,13 @@ def peak_memory() -> int:
     # From /proc on Linux: `getrusage` returns at least the peak of the process that started
     # this one.
     if _STATUS.exists():
-        return int(re.search(r"^VmHWM:\s+(\d+) kB$", _STATUS.read_text(), re.MULTILINE)[1]) << 10
+        return memory_in_status("VmHWM")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def memory_in_status(name: str) -> int:
+    """A number of bytes that Linux knows of this process, such as `RssAnon`."""
+    return int(re.search(rf"^{name}:\s+(\d+) kB$", _STATUS.read_text(), re.MULTILINE)[1]) << 10
 
 
 def give_back_memory() -> None:
