@@ -27,6 +27,7 @@ from tf_smoothclir.search.explanation import SavedTower
 from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.text import evidence, subwords
 from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.utils import parallel
 from tf_smoothclir.utils.composition import forms
 from tf_smoothclir.utils.errors import InputError
 
@@ -108,7 +109,7 @@ def test_what_is_known_of_texts_is_what_the_saved_model_says(exports, tiny_run, 
 def test_a_vector_does_not_depend_on_the_batch(exports, monkeypatch):
     texts = ["apple red", "", *(f"word{i} apple, Sea" for i in range(40)), "sea"]
     whole = Encoder(exports["options"], "query").encode(texts)
-    monkeypatch.setattr(encoder, "_TEXTS_PER_BATCH", 7)
+    monkeypatch.setattr(parallel, "TEXTS_PER_BATCH", 7)
     monkeypatch.setattr(encoder, "_MOST_REMEMBERED", 3)  # forgets all the time
     monkeypatch.setattr(encoder, "_NUMBERS_PER_STEP", 1)
     parts = Encoder(exports["options"], "query").encode(iter(texts))

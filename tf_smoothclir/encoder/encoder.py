@@ -13,13 +13,14 @@ from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription, ver
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead, ngram_buckets
 from tf_smoothclir.storage.folder import Folder
+from tf_smoothclir.utils.parallel import text_batches
 from tf_smoothclir.utils.paths import local_path
 from tf_smoothclir.utils.ranges import ranges
 
 _UNKNOWN_ID = 1
-_TEXTS_PER_BATCH = 1024
 _NUMBERS_PER_STEP = 1 << 21  # of rows of a table, 8 MB: they stay in the cache of the processor
 _MOST_REMEMBERED = 1 << 20  # chunks and tokens
+_LEAST_OF_THREADS = 9_216  # numbers of a matrix that OpenBLAS multiplies in threads
 
 Text = str | bytes
 
@@ -134,10 +135,10 @@ class Encoder:
             TypeError: `texts` is a single text, or something in it is no text.
         """
         texts = _listed(texts)
-        vectors = np.empty([len(texts), self.dim], np.float32)
-        for begin in range(0, len(texts), _TEXTS_PER_BATCH):
-            part = slice(begin, begin + _TEXTS_PER_BATCH)
-            vectors[part] = self._encoded(texts[part])
+        vectors, begin = np.empty([len(texts), self.dim], np.float32), 0
+        for batch in text_batches(texts):
+            vectors[begin : begin + len(batch)] = self._encoded(batch)
+            begin += len(batch)
         return vectors
 
     def known(self, texts: Iterable[Text]) -> list[WordsRead]:
@@ -169,13 +170,14 @@ class Encoder:
 
     def _encoded(self, texts: list[Text]) -> np.ndarray:
         read = self._read(texts)
-        pooled = np.zeros([len(texts), self.dim])
+        pooled = np.zeros([len(texts), self.dim], np.float32)
         for row, tokens in enumerate(read.texts()):
             vectors = read.vectors.take(read.rows[tokens], axis=0)  # faster than in brackets
-            # Not np.dot, whose threads spin for longer than so small a product takes.
-            pooled[row] = np.einsum("t,td->d", read.weights[tokens], vectors)
-        before = np.append(0, np.cumsum(read.weights, dtype=np.float64))
-        sums = np.diff(before[np.append(0, read.ends)])[:, np.newaxis]
+            pooled[row] = _product(read.weights[tokens], vectors)
+        begins = np.append(0, read.ends[:-1])
+        # A zero, because texts at the end may be empty; for any such, reduceat takes the next sum.
+        sums = np.add.reduceat(np.append(read.weights, np.float32(0)), begins)
+        sums = np.where(read.ends > begins, sums, 0)[:, np.newaxis]
         pooled = np.divide(pooled, sums, out=pooled, where=sums > 0)
         pooled = np.tanh(pooled, out=pooled)
         norms = np.linalg.norm(pooled, axis=1, keepdims=True) + self.epsilon
@@ -194,7 +196,7 @@ class Encoder:
         ends = np.cumsum(lengths)
         # The position of each token in its text chooses its weight.
         weights = self._profile[np.arange(len(words)) - np.repeat(ends - lengths, lengths)]
-        ids = table.ids[words]
+        ids = table.ids.take(words)
         if self._token_weights is not None:
             weights = weights * self._token_weights[ids]
         if not self._tower.ngrams:
@@ -242,6 +244,13 @@ def _listed(texts: Iterable[Text]) -> list[Text]:
             kind = type(text).__name__
             raise TypeError(f"texts[{place}] is {text!r}, a {kind}: give a string, '' for none.")
     return texts
+
+
+def _product(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """`weights @ vectors`, without threads: they spin for longer than so small a product takes."""
+    if vectors.size < _LEAST_OF_THREADS:
+        return np.dot(weights, vectors)
+    return np.einsum("t,td->d", weights, vectors)
 
 
 def _characters(text: Text) -> str:
