@@ -123,10 +123,10 @@ def _define_flags() -> None:
     flags.DEFINE_multi_string(
         "variant",
         [
+            "optimizer=row_rmsprop",
+            "optimizer=row_rmsprop,batching=lists",
             "optimizer=rmsprop",
-            "optimizer=rmsprop,batching=lists",
             "optimizer=lazy_adam",
-            "optimizer=lazy_adam,batching=lists",
         ],
         "Training settings to measure, such as optimizer=lazy_adam; may be repeated.",
     )
