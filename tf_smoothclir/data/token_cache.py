@@ -40,9 +40,7 @@ def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, ca
     source = retrieval_set.source
     splits = np.ascontiguousarray(retrieval_set.splits)
     counting = dataclasses.asdict(settings)
-    for name in _NGRAM_SETTINGS:
-        del counting[name]
-    for name in ("passage_words", "text_fields"):
+    for name in (*_NGRAM_SETTINGS, "passage_words", "text_fields"):
         del counting[name]
     for name in _VOCABULARY_FILES:
         path = counting.pop(name)
