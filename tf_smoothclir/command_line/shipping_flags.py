@@ -2,17 +2,8 @@
 
 from absl import flags
 
-from tf_smoothclir.command_line.setting_flags import (
-    COMMAND,
-    FLAGS,
-    check_export_dir,
-    define_index_flags,
-    define_path,
-    define_retriever,
-    define_settings,
-    define_verify,
-    flag,
-)
+from tf_smoothclir.command_line import setting_flags
+from tf_smoothclir.command_line.setting_flags import COMMAND, FLAGS, define_path, flag
 from tf_smoothclir.index.index_kind import AUTO, KINDS
 from tf_smoothclir.storage.files import check_output_file
 
@@ -93,7 +84,7 @@ def define_export_flags() -> None:
         " faster model that ranks a little worse. 0: not cut.",
         minimum=0,
     )
-    define_verify()
+    setting_flags.define_verify()
 
 
 def export_options() -> dict:
@@ -109,9 +100,9 @@ def export_options() -> dict:
 
 def define_building_flags() -> None:
     """Defines the flags of an index to build, and of a collection in an engine to change."""
-    define_index_flags()
+    setting_flags.define_index_flags()
     define_engine_flags(searches=False)
-    define_settings(["data"])
+    setting_flags.define_settings(["data"])
     define_path(
         "collection",
         "",
@@ -148,10 +139,10 @@ def define_building_flags() -> None:
 
 def define_search_flags() -> None:
     """Defines all flags of the command."""
-    define_index_flags()
+    setting_flags.define_index_flags()
     define_engine_flags(searches=True)
-    define_retriever()
-    define_settings(["data"])
+    setting_flags.define_retriever()
+    setting_flags.define_settings(["data"])
     flags.DEFINE_multi_string(
         "query", [], "A query; repeat the flag for more.", module_name=COMMAND
     )
@@ -178,4 +169,4 @@ def check_search_flags() -> None:
     """Reports mistakes that would show only after seconds, or never."""
     if FLAGS.trec_run:
         check_output_file(FLAGS.trec_run, "--trec_run")
-    check_export_dir()
+    setting_flags.check_export_dir()

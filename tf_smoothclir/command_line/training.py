@@ -6,16 +6,12 @@ from pathlib import Path
 
 from absl import logging
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.command_line.setting_flags import (
     FLAGS,
-    check_data,
-    check_given_columns,
-    data_like,
     given_preset,
     given_settings,
     group_from_flags,
-    settings_from_flags,
 )
 from tf_smoothclir.data.sources.opening import query_log_of, source_of
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings, EncoderSettings
@@ -33,7 +29,7 @@ def train_by_flags(settings: RunSettings) -> None:
     """Trains in --output_dir and prints the metrics of the test split."""
     reads_set = settings.training.distribution == "none"  # else not all processes do
     if reads_set and not RunDirectory(Path(FLAGS.output_dir)).finished:
-        check_data(settings.data)
+        setting_flags.check_data(settings.data)
     if settings.retrieval.retriever == settings.retrieval.with_task:
         # TensorFlow keeps the memory of each step for the next: 10 to 40% less work of the
         # processor for long vectors. Where a table is learned before, that memory would add up.
@@ -75,7 +71,7 @@ def _evaluate_run():
     # This import takes seconds: report a missing run first.
     from tf_smoothclir.training.run_evaluation import evaluate_run
 
-    data = data_like(run.settings().data)
+    data = setting_flags.data_like(run.settings().data)
     more = {name: FLAGS[name].value for name in _RUN_FLAGS}
     asked_for = FLAGS["split"].present or FLAGS["split_seed"].present
     return evaluate_run(run, data, FLAGS.split if asked_for else (), **more)
@@ -85,7 +81,7 @@ def _evaluate_encoder():
     from tf_smoothclir.training.run_evaluation import evaluate_encoder
 
     encoder = group_from_flags(EncoderSettings)
-    data = settings_from_flags().data
+    data = setting_flags.settings_from_flags().data
     more = {"output_dir": FLAGS.output_dir, "measures": FLAGS.measures}
     return evaluate_encoder(encoder, data, FLAGS.split, **more)
 
@@ -100,7 +96,7 @@ def teach_by_flags() -> None:
     given = given_settings()
     of_data = {name: given.pop(name) for name in DataSettings().values() if name in given}
     settings = preset_settings("lexical", of_data)
-    check_given_columns(settings.data)
+    setting_flags.check_given_columns(settings.data)
     source = query_log_of(settings.data)
     # These imports take seconds: report a missing set first.
     from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of

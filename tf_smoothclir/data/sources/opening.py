@@ -7,15 +7,9 @@ from pathlib import Path
 
 from absl import logging
 
+from tf_smoothclir.data.sources import file_source, user_files
 from tf_smoothclir.data.sources.columns import COLUMNS, Role, plain
-from tf_smoothclir.data.sources.file_source import (
-    FileSource,
-    checked_directory,
-    files_named,
-    table_named,
-    tables_of,
-    unread,
-)
+from tf_smoothclir.data.sources.file_source import FileSource, table_named, tables_of, unread
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
 from tf_smoothclir.data.sources.memory import MemorySource
@@ -24,15 +18,7 @@ from tf_smoothclir.data.sources.splits import SelectedJudgments
 from tf_smoothclir.data.sources.tables import kind_of, read_table
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
-from tf_smoothclir.data.sources.user_files import (
-    CORPUS,
-    STREAMS,
-    BeirDirectory,
-    ClicksDirectory,
-    PairsFile,
-    QueryLog,
-    UserDirectory,
-)
+from tf_smoothclir.data.sources.user_files import CORPUS, STREAMS, BeirDirectory, PairsFile
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.utils.errors import input_error
@@ -157,7 +143,7 @@ def query_log_of(settings: DataSettings) -> Source:
     is_log = path.is_dir() and bool(tables_of(path, "queries"))
     if not is_log or tables_of(path, "judgments") or not tables_of(path, "documents"):
         return source_of(settings)
-    return QueryLog(path, *labels_of(settings), columns=columns_of(settings.columns))
+    return user_files.QueryLog(path, *labels_of(settings), columns=columns_of(settings.columns))
 
 
 def labels_of(settings: DataSettings) -> tuple[str, str]:
@@ -190,10 +176,10 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
     if path.is_file():
         reason, remedy = "this is no table", "Give pairs in .tsv, .csv, .jsonl or .parquet"
         raise input_error(f"--data_dir={settings.data_dir}", reason, remedy)
-    directory, parallel = checked_directory(path), parallel_files(settings.parallel)
+    directory, parallel = file_source.checked_directory(path), parallel_files(settings.parallel)
     published = bool(document_languages(directory))
     of_users = [name for name in ("documents", "pairs") if tables_of(directory, name)]
-    beir = bool(files_named(directory, CORPUS))
+    beir = bool(file_source.files_named(directory, CORPUS))
     layouts = published + len(of_users) + beir
     if layouts != 1:
         names = sorted(path.name for path in directory.iterdir())
@@ -227,7 +213,7 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
     if parallel or not (kinds or tables_of(directory, "queries")):
         documents = tables_of(directory, "documents")
         return UnjudgedDirectory(documents, *languages, columns=columns, parallel=parallel)
-    kind = ClicksDirectory if kinds == ["clicks"] else UserDirectory
+    kind = user_files.ClicksDirectory if kinds == ["clicks"] else user_files.UserDirectory
     return kind(directory, *languages, columns=columns)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tf_smoothclir.data.sources import line_files
 from tf_smoothclir.data.sources.columns import (
     ABSENT,
     PARALLEL,
@@ -28,13 +29,6 @@ from tf_smoothclir.data.sources.columns import (
     is_header,
     is_no_row,
     values_of,
-)
-from tf_smoothclir.data.sources.line_files import (
-    any_lines,
-    empty_file,
-    is_compressed,
-    suffix_of,
-    without_blank,
 )
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -59,18 +53,18 @@ def read_table(path: Path, role: Role, columns: Mapping[str, str] | None = None)
     """Yields the rows of a file; `columns`: column -> its name there, if it is another one."""
     if kind_of(path) == "parquet":
         return _parquet(path, role, columns or {})
-    return rows_of_lines(kind_of(path), path, role, any_lines(path), columns)
+    return rows_of_lines(kind_of(path), path, role, line_files.any_lines(path), columns)
 
 
 def kind_of(path: Path) -> str:
     """The kind of a table by the name of its file; "" if it is none."""
-    kind = KINDS.get(suffix_of(path), "")
-    return "" if kind == "parquet" and is_compressed(path) else kind
+    kind = KINDS.get(line_files.suffix_of(path), "")
+    return "" if kind == "parquet" and line_files.is_compressed(path) else kind
 
 
 def texts_role(path: Path) -> Role:
     """The columns of a file of texts: an id, a title and a text in those of WikiCLIR."""
-    return TITLED_TEXTS if suffix_of(path) in (".documents", ".queries") else TEXTS
+    return TITLED_TEXTS if line_files.suffix_of(path) in (".documents", ".queries") else TEXTS
 
 
 def rows_of_lines(
@@ -84,7 +78,7 @@ def rows_of_lines(
     if kind == "csv":
         return _csv(path, role, columns or {}, iter(lines))
     read = {"tsv": _tsv, "jsonl": _jsonl}[kind]
-    return read(path, role, columns or {}, without_blank(path, lines))
+    return read(path, role, columns or {}, line_files.without_blank(path, lines))
 
 
 def as_texts(rows: Iterator[Row], role: Role) -> Iterator[Row]:
@@ -136,7 +130,7 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     csv.field_size_limit(_FREE_BYTES)
     at, first = next(lines, (0, ""))
     if not at:
-        raise empty_file(path)
+        raise line_files.empty_file(path)
     try:
         headers = {d: next(csv.reader([first], delimiter=d), []) for d in _DELIMITERS}
     except csv.Error as error:
@@ -167,7 +161,7 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     except csv.Error as error:
         raise _no_csv(path, error, begin) from None
     if begin == 2:
-        raise empty_file(path)
+        raise line_files.empty_file(path)
 
 
 def _no_csv(path: Path, error: csv.Error, line: int) -> InputError:
@@ -245,4 +239,4 @@ def _parquet(path: Path, role: Role, columns: Mapping) -> Iterator[Row]:
         reason = f"it cannot be read as Parquet ({' '.join(str(error).split())})"
         raise input_error(path, reason, "Write the file again", line=row + 1) from None
     if not row:
-        raise empty_file(path)
+        raise line_files.empty_file(path)

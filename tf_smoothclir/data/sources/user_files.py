@@ -7,16 +7,10 @@ from pathlib import Path
 
 from absl import logging
 
+from tf_smoothclir.data.sources import file_source
 from tf_smoothclir.data.sources.cells import Place, count_of, grade_of, id_of, language_of, text_of
 from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, PAIRS, Row
-from tf_smoothclir.data.sources.file_source import (
-    FileSource,
-    checked_directory,
-    files_named,
-    table_named,
-    tables_of,
-    unread,
-)
+from tf_smoothclir.data.sources.file_source import FileSource, tables_of, unread
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.tables import kind_of
@@ -50,7 +44,7 @@ class UserDirectory(FileSource):
         super().__init__(directory, *languages, columns=columns)
         for stream in self.needed:
             self._add_files(stream, _needed(directory, stream))
-        if (splits := table_named(directory, "splits")) is not None:
+        if (splits := file_source.table_named(directory, "splits")) is not None:
             self.files["splits"] = [splits]
         elif ignored := unread(directory, "splits"):
             logging.warning("%s: splits are drawn%s", directory, ignored)
@@ -197,9 +191,9 @@ class BeirDirectory(FileSource):
     """
 
     def __init__(self, directory: str | Path, *languages: str) -> None:
-        directory = checked_directory(directory)
+        directory = file_source.checked_directory(directory)
         super().__init__(directory, *languages)
-        files = files_named(directory, CORPUS, QUERIES)
+        files = file_source.files_named(directory, CORPUS, QUERIES)
         if len(files) < 2:
             raise input_error(directory, f"it has no {QUERIES}", "Add the queries")
         self.files = {"documents": files[:1], "queries": files[1:], "judgments": []}
