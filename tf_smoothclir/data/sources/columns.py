@@ -125,13 +125,10 @@ def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str
     return next((by_plain[name] for name in map(plain, wanted) if name in by_plain), None)
 
 
-def values_of(
-    role: Role, record: Any, chosen: Sequence, places: Mapping[str, int] | None = None
-) -> list[Any]:
-    """The values of a row; `places` are those of all columns of a record that is a list."""
-    values = [ABSENT if key is None else record[key] for key in chosen]
+def values_of(role: Role, record: Mapping[str, Any], chosen: Sequence[str | None]) -> list[Any]:
+    """The values of a row in which the columns of a role have the chosen names."""
+    values = [ABSENT if name is None else record[name] for name in chosen]
     if role.others:
-        keys = zip(record, record) if places is None else places.items()
-        read = [key for key, column in zip(chosen, role.names) if column != "language"]
-        values.append({name: record[key] for name, key in keys if key not in read})
+        read = [name for name, column in zip(chosen, role.names) if column != "language"]
+        values.append({name: value for name, value in record.items() if name not in read})
     return values

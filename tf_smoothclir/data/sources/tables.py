@@ -13,7 +13,7 @@ All but Parquet may be compressed (`.gz`). `columns` says which names a column m
 import csv
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,27 +89,26 @@ def as_texts(rows: Iterator[Row], role: Role) -> Iterator[Row]:
 
 
 def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):
-    order: list[int | None] = []
-    places: dict[str, int] = {}
+    header: Sequence[str] = ()
+    chosen: list[str | None] = []
     widths = sorted({role.needed, len(role.columns)})
-    width, shown = 0, f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
+    shown = f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
     for line, text in lines:
         fields = text.split("\t")
         if line == 1 and (is_header(fields, role, columns) or is_no_row(fields, role)):
-            order, width = _order(fields, role, columns, path), len(fields)
-            places = dict(zip(fields, range(width)))
-            shown = f"{width} ({', '.join(fields)})"
+            header, chosen = fields, chosen_columns(fields, role, columns, path, 1)
+            shown = f"{len(header)} ({', '.join(header)})"
             continue
         if line == 1 and role is not PARALLEL and (given := columns.keys() & {*role.names}):
             names = ", ".join(f"{column}={columns[column]}" for column in sorted(given))
             reason = f"--columns gives {names}, but this is no line of names"
             remedy = "Put a line of names first; or give --columns= where no table has such names"
             raise input_error(path, reason, remedy, line=line)
-        if not width and role.needed <= len(fields) <= len(role.columns):
-            width = len(fields)
-            order = [place if place < width else None for place in range(len(role.names))]
-            shown = f"{width} ({', '.join(role.columns[:width])})"
-        if len(fields) != width:
+        if not header and role.needed <= len(fields) <= len(role.columns):
+            header = role.columns[: len(fields)]
+            chosen = [name if name in header else None for name in role.names]
+            shown = f"{len(header)} ({', '.join(header)})"
+        if len(fields) != len(header):
             raise input_error(
                 path,
                 f"{len(fields)} tab-separated columns instead of {shown}",
@@ -117,13 +116,7 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
                 " line with the names of all",
                 line=line,
             )
-        yield line, values_of(role, fields, order, places)
-
-
-def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:
-    """The place of each column of a role among the fields of a header."""
-    names = chosen_columns(fields, role, columns, path, 1)
-    return [None if name is None else fields.index(name) for name in names]
+        yield line, values_of(role, dict(zip(header, fields)), chosen)
 
 
 def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, str]]):
@@ -138,7 +131,7 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     named = (d for d, fields in headers.items() if is_header(fields, role, columns))
     # Of a header that does not name what is needed, the error shows the columns that there are.
     delimiter = next(named, None) or max(headers, key=lambda d: len(headers[d]))
-    begin, last, order = 1, 1, None
+    begin, last, header = 1, 1, None
 
     def texts() -> Iterator[str]:
         nonlocal last
@@ -150,13 +143,12 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     try:
         for fields in records:
             at, begin = begin, last + 1
-            if order is None:
-                order, width = _order(fields, role, columns, path), len(fields)
-                places = dict(zip(fields, range(width)))
-            elif len(fields) == width:
-                yield at, values_of(role, fields, order, places)
+            if header is None:
+                header, chosen = fields, chosen_columns(fields, role, columns, path, 1)
+            elif len(fields) == len(header):
+                yield at, values_of(role, dict(zip(header, fields)), chosen)
             elif fields:
-                reason = f"{len(fields)} values instead of {width}, as in the first line"
+                reason = f"{len(fields)} values instead of {len(header)}, as in the first line"
                 raise input_error(path, reason, _QUOTE, line=at)
     except csv.Error as error:
         raise _no_csv(path, error, begin) from None
