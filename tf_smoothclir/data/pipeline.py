@@ -194,11 +194,6 @@ PIPELINES = {
 }
 
 
-def stored_tokens(values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor) -> Tokens:
-    """The tokens of the `rows` of a token store, int32; arguments as `gather_rows`."""
-    return Tokens(*gather_rows(values, offsets, rows))
-
-
 def tower_tokens(
     tokens: Tokens, ngrams: tuple[tf.Tensor, tf.Tensor] | None = None
 ) -> Tokens | SubwordTokens:
@@ -264,10 +259,8 @@ def mapped_tensors(store: RaggedStore) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.experimental.dlpack.from_dlpack(values.__dlpack__()), tf.constant(store.offsets)
 
 
-def gather_rows(
-    values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """`[batch]` rows of a ragged store, by its `[all rows + 1]` int64 offsets, in the graph."""
+def stored_tokens(values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor) -> Tokens:
+    """`[batch]` rows of a token store, by its `[all rows + 1]` int64 offsets, in the graph."""
     gathered = tf.raw_ops.RaggedGather(
         params_nested_splits=[offsets],
         params_dense_values=values,
@@ -276,7 +269,7 @@ def gather_rows(
     )
     (splits,) = gathered.output_nested_splits
     lengths = tf.cast(splits[1:] - splits[:-1], tf.int32)
-    return gathered.output_dense_values, lengths, row_numbers(lengths)
+    return Tokens(gathered.output_dense_values, lengths, row_numbers(lengths))
 
 
 def row_numbers(lengths: tf.Tensor) -> tf.Tensor:

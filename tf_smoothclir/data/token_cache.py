@@ -73,8 +73,8 @@ def _documents_read(settings: TextSettings) -> list:
 @contextlib.contextmanager
 def caching(directory: Path) -> Iterator[Path]:
     """Yields the path at which to write what a directory of the cache will hold."""
-    with new_folder(directory, _CACHED) as draft:
-        yield draft.path
+    with new_folder(directory, _CACHED) as (temporary, _):
+        yield temporary
 
 
 def is_usable(directory: Path) -> bool:

@@ -229,16 +229,12 @@ def randomization_test(a: np.ndarray, b: np.ndarray, *, seed: int, samples: int 
     count = 0
     for begin in range(0, samples, _SAMPLES_PER_BLOCK):
         rows = min(_SAMPLES_PER_BLOCK, samples - begin)
-        sums = _random_sums(values, rows, generator)
+        # One bit of the generator for each sign.
+        packed = generator.integers(256, size=(rows, -(-len(values) // 8)), dtype=np.uint8)
+        kept = np.unpackbits(packed, axis=1, count=len(values)).astype(np.float64)
+        sums = 2 * (kept @ values) - values.sum()
         count += int((np.abs(sums) >= least_extreme).sum())
     return (count + 1) / (samples + 1)
-
-
-def _random_sums(values: np.ndarray, rows: int, generator: np.random.Generator) -> np.ndarray:
-    """`[rows]` sums under random signs, one bit of the generator for each."""
-    packed = generator.integers(256, size=(rows, -(-len(values) // 8)), dtype=np.uint8)
-    kept = np.unpackbits(packed, axis=1, count=len(values)).astype(np.float64)
-    return 2 * (kept @ values) - values.sum()
 
 
 def bootstrap_interval(

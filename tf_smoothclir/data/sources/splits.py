@@ -104,12 +104,9 @@ class SelectedJudgments(Source):
         seed: int,
         languages: Mapping[str, frozenset[str]] | None = None,
     ):
-        self.name = source.name
-        self.query_language, self.document_language = (
-            source.query_language,
-            source.document_language,
-        )
-        self.max_skipped = source.max_skipped
+        self.name, self.max_skipped = source.name, source.max_skipped
+        self.query_language = source.query_language
+        self.document_language = source.document_language
         self._source = source
         self._max_queries, self._max_train_queries = max_queries, max_train_queries
         self._seed = seed
