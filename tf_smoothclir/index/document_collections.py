@@ -31,7 +31,7 @@ class FileCollection(UnjudgedDirectory):
         data, files = data or DataSettings(), dict.fromkeys(paths, "")
         super().__init__(files, *labels_of(data), columns=columns_of(data.columns))
         self.name = str(paths[0]) if len(paths) == 1 else str(paths[0].parent)
-        self.role = texts_role(paths[0])
+        self.roles = {**self.roles, "documents": texts_role(paths[0])}
 
     def _rows(self, path: Path, role: Role) -> tuple[Iterator[Row], Place]:
         rows, place = super()._rows(path, role)

@@ -53,6 +53,8 @@ SPLITS = Role(("query_id", "split"), 2)
 PAIRS = Role(("query", "document", "grade"), 2, ("query_language", "document_language"))
 CLICKS = Role(("query", "document_id", "count"), 2, ("query_language",))
 PARALLEL = Role(("query", "document"), 2)
+# Stream -> its table, where each has one of its own.
+TABLES = {"queries": TEXTS, "documents": TEXTS, "judgments": JUDGMENTS, "splits": SPLITS}
 _ROLES = (TEXTS, JUDGMENTS, SPLITS, PAIRS, CLICKS)
 COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))
 _KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))

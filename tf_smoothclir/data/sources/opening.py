@@ -56,9 +56,11 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
             check_among(flag, codes, {t.language for t in getattr(source, stream)()}, source.name)
             wanted[stream] = frozenset(codes)
         elif len(codes) > 1:
+            is_there = stream == "documents" or source.is_judged
+            where = source.place(stream, 0) if is_there else source.name
             raise input_error(
                 f"--{flag}={','.join(codes)}",
-                f"{source.place(stream, 0)} does not say what language each text is in",
+                f"{where} does not say what language each text is in",
                 "Give it a column named language, or give one language",
             )
     if wanted and not source.is_judged:

@@ -39,7 +39,7 @@ class WikiClirDirectory(FileSource):
     are left out; without languages, the set has all that have judgments.
     """
 
-    role = TITLED_TEXTS
+    roles = FileSource.roles | dict.fromkeys(("queries", "documents"), TITLED_TEXTS)
 
     def __init__(
         self, directory: str | Path, document_language: str = "", query_language: str = ""
