@@ -1,11 +1,8 @@
-"""The flags of smoothclir-export, smoothclir-index and smoothclir-search, and what they give."""
-
-from absl import flags
+"""The flags of smoothclir-export and smoothclir-index, those of engines, and what they give."""
 
 from tf_smoothclir.command_line import setting_flags
-from tf_smoothclir.command_line.setting_flags import COMMAND, FLAGS, define_path, flag
+from tf_smoothclir.command_line.setting_flags import FLAGS, define_path, flag
 from tf_smoothclir.index.index_kind import AUTO, KINDS
-from tf_smoothclir.storage.files import check_output_file
 
 
 def define_engine_flags(*, searches: bool) -> None:
@@ -135,38 +132,3 @@ def define_building_flags() -> None:
         "File with the ids of documents to remove from the collection in --engine, one per line."
         " They are removed before --add adds documents.",
     )
-
-
-def define_search_flags() -> None:
-    """Defines all flags of the command."""
-    setting_flags.define_index_flags()
-    define_engine_flags(searches=True)
-    setting_flags.define_retriever()
-    setting_flags.define_settings(["data"])
-    flags.DEFINE_multi_string(
-        "query", [], "A query; repeat the flag for more.", module_name=COMMAND
-    )
-    define_path(
-        "queries",
-        "",
-        "File of queries, one per line: an id, a tab and a text, a JSON object with an id and a"
-        " text, or a text alone.",
-    )
-    flag("top_k", 10, "Documents per query.", minimum=1)
-    flag("json", False, "Print one JSON object per query.")
-    define_path("trec_run", "", "Write the hits to this TREC run file instead of printing them.")
-    flag(
-        "explain",
-        False,
-        "Show which words of a document its score comes from and, of a lexical or hybrid retriever,"
-        " which words of the query they met, by which probability. Of towers alone, average pooling"
-        " only.",
-    )
-    flag("width", 150, "Characters of a text that are shown.", minimum=1)
-
-
-def check_search_flags() -> None:
-    """Reports mistakes that would show only after seconds, or never."""
-    if FLAGS.trec_run:
-        check_output_file(FLAGS.trec_run, "--trec_run")
-    setting_flags.check_export_dir()

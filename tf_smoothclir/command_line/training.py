@@ -22,7 +22,6 @@ from tf_smoothclir.utils.errors import input_error
 
 _PRINTED = ("cross-validation", "test")
 _SECONDS_BEFORE_NEXT_TRY = 1.0  # if another process is lost again at once
-_RUN_FLAGS = ("retriever", "dim", "output_dir", "measures")
 
 
 def train_by_flags(settings: RunSettings) -> None:
@@ -59,31 +58,22 @@ def train_by_flags(settings: RunSettings) -> None:
 
 def evaluate_by_flags() -> None:
     """Evaluates a run or a foreign encoder, and prints the metrics."""
-    content, path = _evaluate_encoder() if FLAGS.encoder else _evaluate_run()
+    run = None if FLAGS.encoder else RunDirectory.load(FLAGS.run_dir, verify=FLAGS.verify)
+    # These imports take seconds: report a missing run first.
     from tf_smoothclir.evaluation.report import print_results
+    from tf_smoothclir.training.run_evaluation import evaluate_encoder, evaluate_run
 
+    more = {"output_dir": FLAGS.output_dir, "measures": FLAGS.measures}
+    if run is None:
+        encoder, data = group_from_flags(EncoderSettings), setting_flags.settings_from_flags().data
+        content, path = evaluate_encoder(encoder, data, FLAGS.split, **more)
+    else:
+        data = setting_flags.data_like(run.settings().data)
+        more |= {"retriever": FLAGS.retriever, "dim": FLAGS.dim}
+        splits = FLAGS.split if FLAGS["split"].present or FLAGS["split_seed"].present else ()
+        content, path = evaluate_run(run, data, splits, **more)
     print_results(content, FLAGS.split)
     print(f"Metrics: {path}/metrics.json; TREC files and per_query.tsv: {path}/<split>/")
-
-
-def _evaluate_run():
-    run = RunDirectory.load(FLAGS.run_dir, verify=FLAGS.verify)
-    # This import takes seconds: report a missing run first.
-    from tf_smoothclir.training.run_evaluation import evaluate_run
-
-    data = setting_flags.data_like(run.settings().data)
-    more = {name: FLAGS[name].value for name in _RUN_FLAGS}
-    asked_for = FLAGS["split"].present or FLAGS["split_seed"].present
-    return evaluate_run(run, data, FLAGS.split if asked_for else (), **more)
-
-
-def _evaluate_encoder():
-    from tf_smoothclir.training.run_evaluation import evaluate_encoder
-
-    encoder = group_from_flags(EncoderSettings)
-    data = setting_flags.settings_from_flags().data
-    more = {"output_dir": FLAGS.output_dir, "measures": FLAGS.measures}
-    return evaluate_encoder(encoder, data, FLAGS.split, **more)
 
 
 def teach_by_flags() -> None:

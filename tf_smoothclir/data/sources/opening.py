@@ -71,25 +71,18 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
     return wanted
 
 
-def _left_out(settings: DataSettings, flag: str) -> list[str]:
-    """The languages of a directory that --document_language or --query_language leaves out."""
-    codes, whole = codes_of(flag, getattr(settings, flag)), None
-    if codes:
-        whole = _whole(dataclasses.replace(settings, **{flag: ALL}))
-    stream = "documents" if flag == "document_language" else "queries"
-    languages: set[str] = set()
-    if isinstance(whole, WikiClirDirectory):
-        languages = set(getattr(whole, flag).split(","))
-    elif isinstance(whole, FileSource) and whole.says_languages(stream):
-        languages = {text.language for text in getattr(whole, stream)()}
-    return sorted(filter(None, languages - {*codes}))
-
-
 def warn_of_left_out(settings: DataSettings, flags: Iterable[str]) -> None:
     """Warns of languages that settings leave out which are those of a run, not given."""
-    for flag in flags:
-        if others := _left_out(settings, flag):
-            texts = "documents" if flag == "document_language" else "queries"
+    given = {flag: codes_of(flag, getattr(settings, flag)) for flag in flags}
+    for flag, codes in given.items():
+        whole = _whole(dataclasses.replace(settings, **{flag: ALL})) if codes else None
+        texts = "documents" if flag == "document_language" else "queries"
+        languages: set[str] = set()
+        if isinstance(whole, WikiClirDirectory):
+            languages = set(getattr(whole, flag).split(","))
+        elif isinstance(whole, FileSource) and whole.says_languages(texts):
+            languages = {text.language for text in getattr(whole, texts)()}
+        if others := sorted(filter(None, languages - {*codes})):
             logging.warning(
                 f"{settings.data_dir}: {texts} in {', '.join(others)} are left out, as the run has"
                 f" --{flag}={getattr(settings, flag)}. --{flag}=all reads them too."
