@@ -15,6 +15,7 @@ from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.data.tokenized_set import ROLES, RaggedWriter, TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage import files
+from tf_smoothclir.storage.folder import new_folder
 from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
@@ -105,14 +106,14 @@ def _count_and_encode(
         for texts in _split(counters["document"], further, settings.max_document_tokens):
             counters["document"].add(texts)
         if not vocabulary_dir.is_dir():
-            with token_cache.caching(vocabulary_dir) as temporary:
+            with new_folder(vocabulary_dir, token_cache.CACHED) as (temporary, _):
                 for role in ROLES:
                     write_vocabulary(
                         temporary / f"{role}.txt", _vocabulary(counters[role], settings, role)
                     )
         directory = token_cache.token_directory(retrieval_set, settings, cache, vocabulary_dir)
         if not token_cache.is_usable(directory):
-            with token_cache.caching(directory) as temporary:
+            with new_folder(directory, token_cache.CACHED) as (temporary, _):
                 for role in ROLES:
                     vocabulary = read_vocabulary(vocabulary_dir / f"{role}.txt")
                     if settings.ngram_buckets:

@@ -29,6 +29,7 @@ class FileSource(Source):
     # "queries", "documents", "judgments" and perhaps "splits" -> the files of the stream, in order.
     files: dict[str, list[Path]]
     languages: dict[Path, str]  # of the texts of a file, or of the documents that it judges
+    sides: dict[Path, tuple[str, str]]  # of judgments: languages of their queries and documents
     roles = TABLES  # of the table of each stream; where texts have ids, these come first
     queries_may_be_empty = True  # as some of published sets are
 
@@ -40,7 +41,7 @@ class FileSource(Source):
         columns: Mapping[str, str] | None = None,
     ) -> None:
         self.columns = columns or {}
-        self.files, self.languages = {}, {}
+        self.files, self.languages, self.sides = {}, {}, {}
         self.name = set_name(directory.resolve().name, query_language, document_language)
         self.document_language = document_language
         self.query_language = query_language
@@ -66,7 +67,13 @@ class FileSource(Source):
     def _judgments(self, path: Path) -> Iterator[tuple[int, Judgment]]:
         """Yields (line number, judgment)."""
         role = self.roles["judgments"]
-        return cells.JUDGMENT_READERS[role](*self._rows(path, role))
+        codes = self.sides.get(path, ("", self.languages.get(path, "")))
+        of_query, of_document = map(self._prefix, ("queries", "documents"), codes)
+        for line, judgment in cells.JUDGMENT_READERS[role](*self._rows(path, role)):
+            if of_query or of_document:
+                query_id, document_id, *rest = judgment
+                judgment = Judgment(of_query + query_id, of_document + document_id, *rest)
+            yield line, judgment
 
     def _splits(self, path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
         """Yields (line number, (query id, split))."""

@@ -42,11 +42,6 @@ class UserDirectory(FileSource):
         elif ignored := unread(directory, "splits"):
             logging.warning("%s: splits are drawn%s", directory, ignored)
 
-    def _judgments(self, path):
-        prefix = self._prefix("documents", self.languages.get(path, ""))
-        for line, judgment in super()._judgments(path):
-            yield line, judgment._replace(document_id=prefix + judgment.document_id)
-
 
 class QueryLog(UserDirectory):
     """A directory with documents and queries, which nobody judged."""
