@@ -39,15 +39,16 @@ class Role(NamedTuple):
     needed: int  # how many of them, the first ones, must be there
     by_name: tuple[str, ...] = ()  # further columns, which are not needed
     others: bool = False  # whether a row ends with all other columns, name -> value
+    order: tuple[str, ...] = ()  # of the values of a row, if it is another one
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns, in the order of the values of a row."""
-        return (*self.columns, *self.by_name)
+        return self.order or (*self.columns, *self.by_name)
 
 
 TEXTS = Role(("id", "text"), 2, ("title", "language"))
-TITLED_TEXTS = Role(("id", "title", "text"), 3)
+TITLED_TEXTS = Role(("id", "title", "text"), 3, order=TEXTS.names)  # of WikiCLIR
 JUDGMENTS = Role(("query_id", "document_id", "grade"), 2, ("weight",))
 SPLITS = Role(("query_id", "split"), 2)
 PAIRS = Role(("query", "document", "grade"), 2, ("query_language", "document_language"))
@@ -74,7 +75,7 @@ def chosen_columns(
     if times > 1:
         raise input_error(where, f"{times} columns have the name {most!r}", "Rename one", line=line)
     chosen = [_name_in(by_plain, column, columns) for column in role.names]
-    needed = zip(role.columns[: role.needed], chosen)
+    needed = zip(role.names[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:
         others = [*(name for name in names if name not in chosen), *["NAME"] * len(missing)]
         said = ",".join(f"{column}={name_there}" for column, name_there in zip(missing, others))

@@ -19,7 +19,6 @@ from typing import Any
 
 from tf_smoothclir.data.sources import line_files
 from tf_smoothclir.data.sources.columns import (
-    ABSENT,
     PARALLEL,
     TEXTS,
     TITLED_TEXTS,
@@ -79,13 +78,6 @@ def rows_of_lines(
         return _csv(path, role, columns or {}, iter(lines))
     read = {"tsv": _tsv, "jsonl": _jsonl}[kind]
     return read(path, role, columns or {}, line_files.without_blank(path, lines))
-
-
-def as_texts(rows: Iterator[Row], role: Role) -> Iterator[Row]:
-    """Rows of a `texts_role` as those of `TEXTS`."""
-    if role is not TITLED_TEXTS:
-        return rows
-    return ((line, [id_, text, title, ABSENT]) for line, (id_, title, text) in rows)
 
 
 def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):

@@ -97,7 +97,7 @@ class WikiClirDirectory(FileSource):
         is_filtered = stream == "queries" and self._queries_are_shared
         wanted = self._judged_queries if is_filtered else None
         rows, place = self._rows(path, TITLED_TEXTS)
-        for line, (id_, title, text) in rows:
+        for line, (id_, text, title, _) in rows:
             if wanted is None or prefix + id_ in wanted:
                 yield line, Text(prefix + id_of(id_, "id", place, line), title, text, language)
 
