@@ -14,12 +14,7 @@ import numpy as np
 from tf_smoothclir.data.sources.cells import in_file, texts_in
 from tf_smoothclir.data.sources.columns import TEXTS, is_header
 from tf_smoothclir.data.sources.line_files import any_lines, without_blank
-from tf_smoothclir.data.sources.tables import (
-    kind_of,
-    read_table,
-    rows_of_lines,
-    texts_role,
-)
+from tf_smoothclir.data.sources.tables import kind_of, read_table, rows_of_lines, texts_role
 from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
