@@ -113,7 +113,10 @@ def read_run(path: Path) -> Run:
     run: dict[str, dict[str, float]] = {}
     columns = ("query", "Q0", "document", "rank", "score", "tag")
     for line, (query, _, document, _, score, _) in _read_columns(path, columns):
-        _add(run, query, document, _checked_score(score, path, line), path, line)
+        if not _NUMBER.fullmatch(score):
+            remedy = "Give a number, higher for a better document"
+            raise input_error(path, f"score {score!r} is not a number", remedy, line=line)
+        _add(run, query, document, float(score), path, line)
     return run
 
 
@@ -169,13 +172,6 @@ def _read_columns(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, lis
             remedy = "Put one space or tab between columns, and none into an id"
             raise input_error(path, reason, remedy, line=line)
         yield line, fields
-
-
-def _checked_score(text: str, path: Path, line: int) -> float:
-    if not _NUMBER.fullmatch(text):
-        remedy = "Give a number, higher for a better document"
-        raise input_error(path, f"score {text!r} is not a number", remedy, line=line)
-    return float(text)
 
 
 def _add(table: dict[str, dict], query: str, document: str, value, path: Path, line: int) -> None:
