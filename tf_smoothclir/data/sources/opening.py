@@ -35,13 +35,7 @@ def source_of(settings: DataSettings, in_memory: MemorySource | None = None) -> 
     is_whole = not source.is_judged or not (settings.max_queries or settings.max_train_queries)
     if is_whole and not wanted:
         return source
-    return SelectedJudgments(
-        source,
-        max_queries=settings.max_queries,
-        max_train_queries=settings.max_train_queries,
-        seed=settings.split_seed,
-        languages=wanted,
-    )
+    return SelectedJudgments(source, settings, wanted)
 
 
 def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, frozenset[str]]:

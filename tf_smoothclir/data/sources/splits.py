@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 # What projects call a part -> what it is.
@@ -95,22 +96,13 @@ class SelectedJudgments(Source):
     # Splits that the set has are kept; others are drawn from what `max_queries` leaves, before
     # training queries are left out.
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        max_queries: int = 0,
-        max_train_queries: int = 0,
-        seed: int,
-        languages: Mapping[str, frozenset[str]] | None = None,
-    ):
+    def __init__(self, source: Source, settings: DataSettings, languages: Mapping[str, Set[str]]):
         self.name, self.max_skipped = source.name, source.max_skipped
         self.query_language = source.query_language
         self.document_language = source.document_language
-        self._source = source
-        self._max_queries, self._max_train_queries = max_queries, max_train_queries
-        self._seed = seed
-        self._languages = languages or {}
+        self._source, self._languages, self._seed = source, languages, settings.split_seed
+        self._max_queries = settings.max_queries
+        self._max_train_queries = settings.max_train_queries
 
     def queries(self) -> Iterator[Text]:
         return self._records("queries")
