@@ -31,7 +31,9 @@ class RaggedStore:
         self.path = Path(directory, f"{name}.values")
         self.dtype = np.dtype(dtype)
         self.offsets = np.fromfile(Path(directory, f"{name}.offsets"), "<i8")
-        self.values = _map(self.path, self.dtype)
+        self.values = np.zeros(0, self.dtype)
+        if self.path.stat().st_size:  # an empty file cannot be mapped; slices of a memmap take long
+            self.values = np.asarray(np.memmap(self.path, self.dtype, mode="r"))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -49,12 +51,6 @@ class RaggedStore:
         begins = self.offsets[rows]
         lengths = self.offsets[rows + 1] - begins
         return self.values[ranges(begins, lengths)], lengths
-
-
-def _map(path: Path, dtype: np.dtype) -> np.ndarray:
-    if not path.stat().st_size:  # an empty file cannot be mapped
-        return np.zeros(0, dtype)
-    return np.asarray(np.memmap(path, dtype, mode="r"))  # slices of a memmap take long
 
 
 class RaggedWriter:
