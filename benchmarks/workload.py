@@ -15,6 +15,7 @@ from tf_smoothclir.data.tokenized_set import RaggedWriter, TokenizedSet
 from tf_smoothclir.protocols.task import PAIRS, Batches
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.steps import StepLoop
 from tf_smoothclir.training.trainer import STEPS_PER_CALL
@@ -119,7 +120,7 @@ def tokenized_set_of(workload: Workload, directory: Path) -> TokenizedSet:
             for begin in range(0, len(lengths), _ROWS_AT_ONCE):
                 part = lengths[begin : begin + _ROWS_AT_ONCE]
                 writer.add(FIRST_TOKEN + _ranks(workload, generator, part.sum()), part)
-    return TokenizedSet(retrieval_set, directory, directory)
+    return TokenizedSet(retrieval_set, directory, directory, TextSettings())
 
 
 def _ranks(workload: Workload, generator: np.random.Generator, count: int) -> np.ndarray:

@@ -19,11 +19,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.extras.distributed.cluster import (
-    Cluster,
-    cluster_from_environment,
-    wait_for_all,
-)
+from tf_smoothclir.extras.distributed.cluster import Cluster, cluster_from_environment, wait_for_all
 from tf_smoothclir.extras.distributed.pipeline import OnShards, open_shards
 from tf_smoothclir.extras.distributed.reading import Shards
 from tf_smoothclir.optimizers.gradients import each_row_once

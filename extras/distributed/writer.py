@@ -15,12 +15,7 @@ import tensorflow as tf
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.extras.distributed.reading import (
-    MANIFEST,
-    ShardEntry,
-    ShardManifest,
-    Shards,
-)
+from tf_smoothclir.extras.distributed.reading import MANIFEST, ShardEntry, ShardManifest, Shards
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import copy_file, make_directory, new_directory, write_json
 from tf_smoothclir.storage.folder import file_digest

@@ -121,7 +121,7 @@ def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:
     path = source.files["documents"][0].with_name(f"wiki_{source.document_language}.queries")
     if not path.is_file():
         return None
-    translated = {id_: text for _, (id_, _, text) in read_table(path, TITLED_TEXTS)}
+    translated = {id_: text for _, (id_, text, *_) in read_table(path, TITLED_TEXTS)}
     if missing := sum(id_ not in translated for id_ in ids):
         logging.warning("%s: %d queries have no translation", source.name, missing)
     reader = TextReader(texts.vocabulary_dir, "document", texts.max_query_tokens)

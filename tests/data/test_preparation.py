@@ -17,7 +17,7 @@ from tests.disk_faults import room_for
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.data import preparation, tokenized_set
-from tf_smoothclir.data.pipeline import gather_rows, mapped_tensors
+from tf_smoothclir.data.pipeline import mapped_tensors, stored_tokens
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, WHOLE, RaggedStore, RaggedWriter, copy_mapped
@@ -267,7 +267,7 @@ def write(directory, rows, dtype="<i4", rows_per_call=2):
 
 
 def gathered(store, rows):
-    values, lengths, of_row = gather_rows(*mapped_tensors(store), tf.constant(rows, tf.int64))
+    values, lengths, of_row = stored_tokens(*mapped_tensors(store), tf.constant(rows, tf.int64))
     assert lengths.dtype == of_row.dtype == tf.int32
     np.testing.assert_array_equal(of_row, np.repeat(range(len(rows)), lengths))
     return [part.tolist() for part in np.split(values.numpy(), np.cumsum(lengths)[:-1])]
@@ -287,7 +287,7 @@ def test_rows_are_read_back_however_they_were_added(tmp_path, rows_per_call):
     assert [store[row].tolist() for row in range(6)] == ROWS
     assert store.lengths.tolist() == [0, 3, 1, 0, 2, 0]
     assert gathered(store, [5, 1, 1, 0, 3]) == [[], ROWS[1], ROWS[1], [], []]
-    values, lengths, _ = gather_rows(*mapped_tensors(store), tf.zeros([0], tf.int64))
+    values, lengths, _ = stored_tokens(*mapped_tensors(store), tf.zeros([0], tf.int64))
     assert (values.shape, lengths.shape) == ((0,), (0,))
     assert isinstance(store.values.base, np.memmap)
     with pytest.raises(ValueError, match="read-only"):

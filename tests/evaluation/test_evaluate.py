@@ -401,6 +401,6 @@ def test_figures_of_a_language_are_those_of_a_ranking_of_it_alone(world, of_docu
         np.testing.assert_allclose(list(found.languages[name].values()), expected)
     content = metrics_content({"test": found}, 7)
     assert content["languages"] == {"test": found.languages}
-    header, cells = report.language_cells(content, "test")
+    ((header, cells),) = report.language_cells(content, ["test"])
     assert (header[-1] == "relevant") == (len(of_documents) > 1)
     assert [row[0] for row in cells] == list(found.languages)

@@ -84,13 +84,14 @@ def test_ir_measures_agrees_on_candidate_lists_and_full_retrieval(case, tmp_path
         lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=5)
         scores = retriever.score(lists)
         trec.write_list_run(run, retrieval_set, lists, scores)
-        trec.write_list_qrels(qrels, retrieval_set, lists)
+        trec.write_qrels(qrels, retrieval_set, lists)
         per_query = metrics.list_metrics(retrieval_set, lists, scores)
         check(per_query, ids[lists.query_rows], run, qrels, list_measures(best))
     queries = retrieval_set.queries_in(split)
     ranking = Ranking.joined(retriever.rank(queries, metrics.DEPTH))
-    trec.write_ranking(run, retrieval_set, ranking)
-    trec.write_qrels(qrels, retrieval_set, queries)
+    trec.write_ranking(run, retrieval_set, *vars(ranking).values())
+    judged = candidate_lists(retrieval_set, split, negatives=0, seed=5)
+    trec.write_qrels(qrels, retrieval_set, judged)
     recalls = {f"full/Recall@{depth}": R(rel=best) @ depth for depth in (1, 10, 100)}
     graded = {"full/nDCG@10": nDCG @ 10, "full/MAP": AP, "full/MRR@10": RR(rel=best) @ 10}
     measures = {**graded, **recalls}
@@ -116,18 +117,19 @@ def test_files_as_we_write_them(small_set, tmp_path):
     # Scores fall strictly, also as float32 of other tools.
     retrieval_set = random_set(5, 150, seed=8)
     (ranking,) = vectors_with_ties(retrieval_set, seed=9).rank(np.arange(5), 100)
-    trec.write_ranking(path, retrieval_set, ranking)
+    trec.write_ranking(path, retrieval_set, *vars(ranking).values())
     lines = np.array([line.split() for line in path.read_text().splitlines()])
     assert lines[:, 3].tolist() == 5 * [str(rank) for rank in range(1, 101)]
     assert (np.diff(lines[:, 4].astype(np.float32).reshape(5, 100)) < 0).all()
     # Qrels hold sampled documents as grade 0, or the judgments of the split.
     lists = candidate_lists(small_set, "train", negatives=40, seed=1)
-    trec.write_list_qrels(tmp_path / "qrels", small_set, lists)
+    trec.write_qrels(tmp_path / "qrels", small_set, lists)
     lines = (tmp_path / "qrels").read_text().splitlines()
     assert len(lines) == 3 * 12
     judged = {line for line in lines if not line.endswith(" 0")}
     assert judged == {"q1 0 d2 2", "q1 0 d3 1", "q2 0 d4 2", "q2 0 d5 1", "q3 0 d6 2"}
-    trec.write_qrels(tmp_path / "qrels", small_set, small_set.queries_in("validation"))
+    lists = candidate_lists(small_set, "validation", negatives=0, seed=1)
+    trec.write_qrels(tmp_path / "qrels", small_set, lists)
     assert (tmp_path / "qrels").read_text() == "q4 0 d8 1\nq8 0 d1 0\n"
 
 

@@ -17,7 +17,7 @@ from tests.disk_faults import at_call
 from tf_smoothclir.storage import files, random_access
 from tf_smoothclir.storage.random_access import RandomAccess, StoredMatrix
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.standard_error import standard_error_in
+from tf_smoothclir.utils.printing import standard_error_in
 
 
 class Crash(Exception):

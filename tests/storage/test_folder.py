@@ -27,11 +27,11 @@ def damage_in(path, kind):
 
 @pytest.fixture
 def path(tmp_path):
-    with new_folder(tmp_path / "folder", "index") as draft:
-        (draft.path / "a").write_bytes(b"0123")
-        (draft.path / "deep").mkdir()
-        (draft.path / "deep" / "empty").write_bytes(b"")
-        draft.facts = {"documents": 2}
+    with new_folder(tmp_path / "folder", "index") as (written, facts):
+        (written / "a").write_bytes(b"0123")
+        (written / "deep").mkdir()
+        (written / "deep" / "empty").write_bytes(b"")
+        facts["documents"] = 2
     return tmp_path / "folder"
 
 
@@ -124,8 +124,8 @@ def test_a_folder_of_another_kind_is_refused_and_one_with_a_changed_entry_may_be
 
 
 def write(path, text):
-    with new_folder(path, "index", replace=True) as draft:
-        (draft.path / "a").write_text(text)
+    with new_folder(path, "index", replace=True) as (written, _):
+        (written / "a").write_text(text)
 
 
 def test_a_folder_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 
 from tf_smoothclir.utils.import_hooks import around_import
-from tf_smoothclir.utils.standard_error import standard_error_in
+from tf_smoothclir.utils.printing import standard_error_in
 
 
 @functools.cache  # it acts once

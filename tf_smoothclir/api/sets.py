@@ -17,6 +17,7 @@ from tf_smoothclir.api.given import (
     texts_of,
 )
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources import cells
 from tf_smoothclir.data.sources.columns import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
@@ -30,14 +31,7 @@ from tf_smoothclir.data.sources.opening import (
 )
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.sources.unjudged import parallel_files, sentences_in
-from tf_smoothclir.data.sources.user_files import (
-    DOCUMENT,
-    QUERY,
-    STREAMS,
-    judgments_of_clicks,
-    judgments_of_pairs,
-    texts_of_column,
-)
+from tf_smoothclir.data.sources.user_files import STREAMS
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import ExportedModels
@@ -139,16 +133,16 @@ def set_in_memory(
     if "pairs" in parts:
         rows, place = rows_of(parts["pairs"], PAIRS, "pairs", columns)
         queries, documents = (
-            [text for _, text in texts_of_column(column, rows, place)]
-            for column in (QUERY, DOCUMENT)
+            [text for _, text in cells.texts_of_column(column, rows, place)]
+            for column in (cells.QUERY, cells.DOCUMENT)
         )
-        judgments = judgments_of_pairs(rows, place)
+        judgments = cells.judgments_of_pairs(rows, place)
     else:
         documents, others = texts_and_others(parts["documents"], "documents", columns)
     if "clicks" in parts:
         rows, place = rows_of(parts["clicks"], CLICKS, "clicks", columns)
-        queries = [text for _, text in texts_of_column(QUERY, rows, place)]
-        judgments = judgments_of_clicks(rows, place)
+        queries = [text for _, text in cells.texts_of_column(cells.QUERY, rows, place)]
+        judgments = cells.judgments_of_clicks(rows, place)
     elif "judgments" in parts:
         queries = texts_of(parts["queries"], "queries", columns)
         judgments = enumerate(judgments_of(parts["judgments"], columns=columns))

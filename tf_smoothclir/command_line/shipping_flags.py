@@ -1,20 +1,8 @@
-"""The flags of smoothclir-export, smoothclir-index and smoothclir-search, and what they give."""
+"""The flags of smoothclir-export and smoothclir-index, those of engines, and what they give."""
 
-from absl import flags
-
-from tf_smoothclir.command_line.setting_flags import (
-    COMMAND,
-    FLAGS,
-    check_export_dir,
-    define_index_flags,
-    define_path,
-    define_retriever,
-    define_settings,
-    define_verify,
-    flag,
-)
+from tf_smoothclir.command_line import setting_flags
+from tf_smoothclir.command_line.setting_flags import FLAGS, define_path, flag
 from tf_smoothclir.index.index_kind import AUTO, KINDS
-from tf_smoothclir.storage.files import check_output_file
 
 
 def define_engine_flags(*, searches: bool) -> None:
@@ -93,7 +81,7 @@ def define_export_flags() -> None:
         " faster model that ranks a little worse. 0: not cut.",
         minimum=0,
     )
-    define_verify()
+    setting_flags.define_verify()
 
 
 def export_options() -> dict:
@@ -109,9 +97,9 @@ def export_options() -> dict:
 
 def define_building_flags() -> None:
     """Defines the flags of an index to build, and of a collection in an engine to change."""
-    define_index_flags()
+    setting_flags.define_index_flags()
     define_engine_flags(searches=False)
-    define_settings(["data"])
+    setting_flags.define_settings(["data"])
     define_path(
         "collection",
         "",
@@ -144,38 +132,3 @@ def define_building_flags() -> None:
         "File with the ids of documents to remove from the collection in --engine, one per line."
         " They are removed before --add adds documents.",
     )
-
-
-def define_search_flags() -> None:
-    """Defines all flags of the command."""
-    define_index_flags()
-    define_engine_flags(searches=True)
-    define_retriever()
-    define_settings(["data"])
-    flags.DEFINE_multi_string(
-        "query", [], "A query; repeat the flag for more.", module_name=COMMAND
-    )
-    define_path(
-        "queries",
-        "",
-        "File of queries, one per line: an id, a tab and a text, a JSON object with an id and a"
-        " text, or a text alone.",
-    )
-    flag("top_k", 10, "Documents per query.", minimum=1)
-    flag("json", False, "Print one JSON object per query.")
-    define_path("trec_run", "", "Write the hits to this TREC run file instead of printing them.")
-    flag(
-        "explain",
-        False,
-        "Show which words of a document its score comes from and, of a lexical or hybrid retriever,"
-        " which words of the query they met, by which probability. Of towers alone, average pooling"
-        " only.",
-    )
-    flag("width", 150, "Characters of a text that are shown.", minimum=1)
-
-
-def check_search_flags() -> None:
-    """Reports mistakes that would show only after seconds, or never."""
-    if FLAGS.trec_run:
-        check_output_file(FLAGS.trec_run, "--trec_run")
-    check_export_dir()

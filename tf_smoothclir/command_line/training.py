@@ -6,16 +6,12 @@ from pathlib import Path
 
 from absl import logging
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.command_line.setting_flags import (
     FLAGS,
-    check_data,
-    check_given_columns,
-    data_like,
     given_preset,
     given_settings,
     group_from_flags,
-    settings_from_flags,
 )
 from tf_smoothclir.data.sources.opening import query_log_of, source_of
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings, EncoderSettings
@@ -26,14 +22,13 @@ from tf_smoothclir.utils.errors import input_error
 
 _PRINTED = ("cross-validation", "test")
 _SECONDS_BEFORE_NEXT_TRY = 1.0  # if another process is lost again at once
-_RUN_FLAGS = ("retriever", "dim", "output_dir", "measures")
 
 
 def train_by_flags(settings: RunSettings) -> None:
     """Trains in --output_dir and prints the metrics of the test split."""
     reads_set = settings.training.distribution == "none"  # else not all processes do
     if reads_set and not RunDirectory(Path(FLAGS.output_dir)).finished:
-        check_data(settings.data)
+        setting_flags.check_data(settings.data)
     if settings.retrieval.retriever == settings.retrieval.with_task:
         # TensorFlow keeps the memory of each step for the next: 10 to 40% less work of the
         # processor for long vectors. Where a table is learned before, that memory would add up.
@@ -63,31 +58,22 @@ def train_by_flags(settings: RunSettings) -> None:
 
 def evaluate_by_flags() -> None:
     """Evaluates a run or a foreign encoder, and prints the metrics."""
-    content, path = _evaluate_encoder() if FLAGS.encoder else _evaluate_run()
+    run = None if FLAGS.encoder else RunDirectory.load(FLAGS.run_dir, verify=FLAGS.verify)
+    # These imports take seconds: report a missing run first.
     from tf_smoothclir.evaluation.report import print_results
+    from tf_smoothclir.training.run_evaluation import evaluate_encoder, evaluate_run
 
+    more = {"output_dir": FLAGS.output_dir, "measures": FLAGS.measures}
+    if run is None:
+        encoder, data = group_from_flags(EncoderSettings), setting_flags.settings_from_flags().data
+        content, path = evaluate_encoder(encoder, data, FLAGS.split, **more)
+    else:
+        data = setting_flags.data_like(run.settings().data)
+        more |= {"retriever": FLAGS.retriever, "dim": FLAGS.dim}
+        splits = FLAGS.split if FLAGS["split"].present or FLAGS["split_seed"].present else ()
+        content, path = evaluate_run(run, data, splits, **more)
     print_results(content, FLAGS.split)
     print(f"Metrics: {path}/metrics.json; TREC files and per_query.tsv: {path}/<split>/")
-
-
-def _evaluate_run():
-    run = RunDirectory.load(FLAGS.run_dir, verify=FLAGS.verify)
-    # This import takes seconds: report a missing run first.
-    from tf_smoothclir.training.run_evaluation import evaluate_run
-
-    data = data_like(run.settings().data)
-    more = {name: FLAGS[name].value for name in _RUN_FLAGS}
-    asked_for = FLAGS["split"].present or FLAGS["split_seed"].present
-    return evaluate_run(run, data, FLAGS.split if asked_for else (), **more)
-
-
-def _evaluate_encoder():
-    from tf_smoothclir.training.run_evaluation import evaluate_encoder
-
-    encoder = group_from_flags(EncoderSettings)
-    data = settings_from_flags().data
-    more = {"output_dir": FLAGS.output_dir, "measures": FLAGS.measures}
-    return evaluate_encoder(encoder, data, FLAGS.split, **more)
 
 
 def teach_by_flags() -> None:
@@ -100,7 +86,7 @@ def teach_by_flags() -> None:
     given = given_settings()
     of_data = {name: given.pop(name) for name in DataSettings().values() if name in given}
     settings = preset_settings("lexical", of_data)
-    check_given_columns(settings.data)
+    setting_flags.check_given_columns(settings.data)
     source = query_log_of(settings.data)
     # These imports take seconds: report a missing set first.
     from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of

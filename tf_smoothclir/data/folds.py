@@ -24,7 +24,7 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
         reason = f"there are only {places_dealt} training and validation queries"
         raise input_error(f"--folds={folds}", reason, "Use fewer folds")
     return [
-        _with_splits(retrieval_set, retrieval_set.splits, {"train": rows, "validation": fold})
+        _with_splits(retrieval_set, retrieval_set.splits, train=rows, validation=fold)
         for fold in _deal(rows, places, folds)
     ]
 
@@ -55,17 +55,13 @@ def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Ret
     nowhere = np.full_like(retrieval_set.splits, -1)
     return [
         _with_splits(
-            retrieval_set,
-            nowhere,
-            {"train": rows, "validation": dealt[fold - 2], "test": dealt[fold - 1]},
+            retrieval_set, nowhere, train=rows, validation=dealt[fold - 2], test=dealt[fold - 1]
         )
         for fold in range(folds)
     ]
 
 
-def _with_splits(
-    retrieval_set: RetrievalSet, splits: np.ndarray, rows: dict[str, np.ndarray]
-) -> RetrievalSet:
+def _with_splits(retrieval_set: RetrievalSet, splits: np.ndarray, **rows: np.ndarray):
     """The set with other splits of some query rows, the last of which count."""
     splits = splits.copy()
     for split, of_split in rows.items():

@@ -6,17 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.data import model_inputs
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.hashing import permutation
-from tf_smoothclir.data.model_inputs import (
-    InBatchInputs,
-    JoinedTexts,
-    ListInputs,
-    ModelInputs,
-    PairInputs,
-    SeparateTexts,
-    Texts,
-)
+from tf_smoothclir.data.model_inputs import ListInputs, ModelInputs, PairInputs, Texts
 from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.utils.ranges import ranges
@@ -73,8 +66,8 @@ class Pipeline(abc.ABC):
         rows = {"query": queries, "document": documents}
         tokens = {role: stored_tokens(*self._stores[role], rows[role]) for role in ROLES}
         if self._both_at_once:  # the n-grams of queries and documents are the same
-            return JoinedTexts(tower_tokens(_joined(**tokens), self._ngrams["query"]))
-        return SeparateTexts(
+            return model_inputs.JoinedTexts(tower_tokens(_joined(**tokens), self._ngrams["query"]))
+        return model_inputs.SeparateTexts(
             **{role: tower_tokens(tokens[role], self._ngrams[role]) for role in ROLES}
         )
 
@@ -184,7 +177,7 @@ class InBatchPipeline(ListPipeline):
         # Grades of lists become a matrix: `[pairs, 2]`, the query and the document of each.
         distinct, places = tf.unique(documents)
         pairs = tf.stack([row_numbers(list_lengths), places], axis=1)
-        inputs = InBatchInputs(self._texts(queries, distinct), list_lengths)
+        inputs = model_inputs.InBatchInputs(self._texts(queries, distinct), list_lengths)
         return inputs, tf.scatter_nd(pairs, grades, [tf.size(queries), tf.size(distinct)])
 
 
@@ -199,11 +192,6 @@ PIPELINES = {
     "lists": ListPipeline,
     "in_batch": InBatchPipeline,
 }
-
-
-def stored_tokens(values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor) -> Tokens:
-    """The tokens of the `rows` of a token store, int32; arguments as `gather_rows`."""
-    return Tokens(*gather_rows(values, offsets, rows))
 
 
 def tower_tokens(
@@ -271,10 +259,8 @@ def mapped_tensors(store: RaggedStore) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.experimental.dlpack.from_dlpack(values.__dlpack__()), tf.constant(store.offsets)
 
 
-def gather_rows(
-    values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """`[batch]` rows of a ragged store, by its `[all rows + 1]` int64 offsets, in the graph."""
+def stored_tokens(values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor) -> Tokens:
+    """`[batch]` rows of a token store, by its `[all rows + 1]` int64 offsets, in the graph."""
     gathered = tf.raw_ops.RaggedGather(
         params_nested_splits=[offsets],
         params_dense_values=values,
@@ -283,7 +269,7 @@ def gather_rows(
     )
     (splits,) = gathered.output_nested_splits
     lengths = tf.cast(splits[1:] - splits[:-1], tf.int32)
-    return gathered.output_dense_values, lengths, row_numbers(lengths)
+    return Tokens(gathered.output_dense_values, lengths, row_numbers(lengths))
 
 
 def row_numbers(lengths: tf.Tensor) -> tf.Tensor:

@@ -9,33 +9,13 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from tf_smoothclir.data import token_cache, tokenized_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS, text_read
-from tf_smoothclir.data.token_cache import (
-    caching,
-    default_cache_dir,
-    is_usable,
-    token_directory,
-    vocabulary_directory,
-)
-from tf_smoothclir.data.tokenized_set import (
-    ROLES,
-    TITLES,
-    WHOLE,
-    RaggedWriter,
-    TokenizedSet,
-    copy_mapped,
-    keep_openings,
-    ngrams_store,
-)
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedWriter, TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.files import (
-    make_directory,
-    open_to_write,
-    scratch_directory,
-    sweep_scratch,
-    write_array,
-)
+from tf_smoothclir.storage import files
+from tf_smoothclir.storage.folder import new_folder
 from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
@@ -55,31 +35,24 @@ def tokenize_set(
     vocabulary_dir: str | os.PathLike | None = None,
 ) -> TokenizedSet:
     """Tokenises a set, or finds it in the cache."""
-    cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir")
-    sweep_scratch(cache, _NUMBERS)  # a process may have been killed once the store was there
-    counted = vocabulary_directory(retrieval_set, settings, cache)
-    if vocabulary_dir or is_usable(counted):
-        vocabulary_dir = Path(vocabulary_dir or counted)
-        directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
-        if is_usable(directory):
-            logging.info("Token store: found in %s", directory)
-            return _tokenized(retrieval_set, settings, directory, vocabulary_dir)
-    vocabulary_dir = Path(vocabulary_dir or counted)
-    directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
-    return _tokenized(retrieval_set, settings, directory, vocabulary_dir)
+    cache = files.make_directory(cache_dir or token_cache.default_cache_dir(), "--cache_dir")
+    files.sweep_scratch(cache, _NUMBERS)  # a process may have been killed once the store was there
+    counted = token_cache.vocabulary_directory(retrieval_set, settings, cache)
+    has_vocabularies = bool(vocabulary_dir) or token_cache.is_usable(counted)
+    vocabulary_dir, directory = Path(vocabulary_dir or counted), None
+    if has_vocabularies:
+        directory = token_cache.token_directory(retrieval_set, settings, cache, vocabulary_dir)
+    if directory is not None and token_cache.is_usable(directory):
+        logging.info("Token store: found in %s", directory)
+    else:
+        directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
+    tokenized = TokenizedSet(retrieval_set, directory, vocabulary_dir, settings)
+    _log_share_read(tokenized)
+    return tokenized
 
 
-def _tokenized(
-    retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
-) -> TokenizedSet:
-    """The set, once the log says how much of its documents is read."""
-    tokenized = TokenizedSet(
-        retrieval_set,
-        directory,
-        vocabulary_dir,
-        has_ngrams=settings.ngram_buckets > 0,
-        pretokenized=settings.pretokenized,
-    )
+def _log_share_read(tokenized: TokenizedSet) -> None:
+    settings = tokenized.settings
     lengths, most = tokenized.tokens("document").lengths, settings.max_document_tokens
     if settings.passage_words:
         words = max(1, tokenized.whole_documents().offsets[-1])
@@ -90,21 +63,14 @@ def _tokenized(
             f"Documents: the first {most} words are read; {cut:.0%} of the documents have as many"
             " or more, of which --passage_words reads the rest"
         )
-    return tokenized
 
 
-def encode_role(
-    role: str,
-    retrieval_set: RetrievalSet,
-    settings: TextSettings,
-    directory: Path,
-    vocabulary_dir: Path,
-) -> None:
-    """Writes the token store of a role into a directory, with existing vocabularies."""
-    encoder = TextEncoder(
-        vocabulary_dir / f"{role}.txt", settings.read_tokens(role), settings.pretokenized
-    )
-    batches = map(tf.constant, _batches(retrieval_set, role, settings))
+def encode_role(role: str, tokenized: TokenizedSet, directory: Path) -> None:
+    """Writes the token store of a role into a directory, with the vocabularies of the set."""
+    settings = tokenized.settings
+    path, most = tokenized.vocabulary_dir / f"{role}.txt", settings.read_tokens(role)
+    encoder = TextEncoder(path, most, settings.pretokenized)
+    batches = map(tf.constant, _batches(tokenized.retrieval_set, role, settings))
     with RaggedWriter(directory, role, "<i4") as writer:
         for encoded in map_in_threads(on_the_cpu(encoder), batches):
             writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
@@ -119,9 +85,9 @@ def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory
             tokens = tokenize(tf.constant(batch), most, settings.pretokenized)
             lengths.append(tokens.row_lengths().numpy())
         titles = np.concatenate(lengths)
-        with open_to_write(directory / TITLES) as file:
-            write_array(file, titles, "<i8")
-    keep_openings(directory, "document", WHOLE, settings.max_document_tokens, titles)
+        with files.open_to_write(directory / tokenized_set.TITLES) as file:
+            files.write_array(file, titles, "<i8")
+    tokenized_set.keep_openings(directory, settings.max_document_tokens, titles)
 
 
 def _count_and_encode(
@@ -132,20 +98,22 @@ def _count_and_encode(
     counters = {role: TokenCounter(settings.pretokenized) for role in ROLES}
     if settings.shared_vocabulary:
         counters["document"] = counters["query"]
-    with scratch_directory(cache, _NUMBERS) as numbers:
+    with files.scratch_directory(cache, _NUMBERS) as numbers:
         for role in ROLES:
-            _store_numbers(counters[role], retrieval_set, settings, numbers, role)
-        split = functools.partial(
-            counters["document"].split, max_tokens=settings.max_document_tokens
-        )
+            with RaggedWriter(numbers, role, "<i4") as writer:
+                _store_numbers(counters[role], retrieval_set, settings, role, writer)
         further = text_batches(retrieval_set.source.further_texts())
-        for texts in map_in_threads(on_the_cpu(split), further):
+        for texts in _split(counters["document"], further, settings.max_document_tokens):
             counters["document"].add(texts)
         if not vocabulary_dir.is_dir():
-            _write_vocabularies(counters, settings, vocabulary_dir)
-        directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
-        if not is_usable(directory):
-            with caching(directory) as temporary:
+            with new_folder(vocabulary_dir, token_cache.CACHED) as (temporary, _):
+                for role in ROLES:
+                    write_vocabulary(
+                        temporary / f"{role}.txt", _vocabulary(counters[role], settings, role)
+                    )
+        directory = token_cache.token_directory(retrieval_set, settings, cache, vocabulary_dir)
+        if not token_cache.is_usable(directory):
+            with new_folder(directory, token_cache.CACHED) as (temporary, _):
                 for role in ROLES:
                     vocabulary = read_vocabulary(vocabulary_dir / f"{role}.txt")
                     if settings.ngram_buckets:
@@ -154,36 +122,30 @@ def _count_and_encode(
                         _write_ngrams(temporary, role, vocabulary[2:] + others, rows, settings)
                     else:
                         ids = counters[role].ids(vocabulary)
-                    copy_mapped(numbers, temporary, role, ids)
+                    tokenized_set.copy_mapped(numbers, temporary, role, ids)
                 cut_documents(retrieval_set, settings, temporary)
             logging.info("Token store: written to %s", directory)
     return directory
 
 
-def _write_vocabularies(
-    counters: dict[str, TokenCounter], settings: TextSettings, vocabulary_dir: Path
-) -> None:
-    with caching(vocabulary_dir) as temporary:
-        for role in ROLES:
-            tokens = _vocabulary(counters[role], settings, role)
-            write_vocabulary(temporary / f"{role}.txt", tokens)
-            logging.info("Vocabulary of the %s side: %d entries", role, len(tokens))
-            cut, share = counters[role].left_out(tokens, settings.min_count)
-            if cut and len(tokens) == settings.vocabulary_size:
-                logging.warning(
-                    f"Vocabulary of the {role} side: {cut} further words, {100 * share:.2g}% of the"
-                    f" running text, count as unknown. --vocabulary_size={len(tokens) + cut} reads"
-                    " them too."
-                )
-
-
 def _vocabulary(counter: TokenCounter, settings: TextSettings, role: str) -> list[str]:
+    """The vocabulary of a role; the log says how many words it leaves out."""
     limits = {"max_size": settings.vocabulary_size, "min_count": settings.min_count}
-    given = settings.given_vocabulary(role)
-    if given:
+    if given := settings.given_vocabulary(role):
         as_is = settings.pretokenized
-        return given_vocabulary(given, counter.counts(), **limits, pretokenized=as_is)
-    return counter.vocabulary(role="shared" if settings.shared_vocabulary else role, **limits)
+        tokens = given_vocabulary(given, counter.counts(), **limits, pretokenized=as_is)
+    else:
+        called = "shared" if settings.shared_vocabulary else role
+        tokens = counter.vocabulary(role=called, **limits)
+    logging.info("Vocabulary of the %s side: %d entries", role, len(tokens))
+    cut, share = counter.left_out(tokens, settings.min_count)
+    if cut and len(tokens) == settings.vocabulary_size:
+        logging.warning(
+            f"Vocabulary of the {role} side: {cut} further words, {100 * share:.2g}% of the"
+            f" running text, count as unknown. --vocabulary_size={len(tokens) + cut} reads"
+            " them too."
+        )
+    return tokens
 
 
 def _write_ngrams(
@@ -194,38 +156,34 @@ def _write_ngrams(
     def encode(words):
         return ngrams(tf.constant(words), rows, settings.min_ngram, settings.max_ngram)
 
-    with RaggedWriter(directory, ngrams_store(role), "<i4") as writer:
+    with RaggedWriter(directory, tokenized_set.ngrams_store(role), "<i4") as writer:
         writer.add(np.zeros(0), np.zeros(2, np.int64))
         for buckets in map_in_threads(on_the_cpu(encode), text_batches(words)):
             writer.add(buckets.flat_values.numpy(), buckets.row_lengths().numpy())
 
 
-def _store_numbers(
-    counter: TokenCounter,
-    retrieval_set: RetrievalSet,
-    settings: TextSettings,
-    directory: Path,
-    role: str,
-) -> None:
+def _store_numbers(counter, retrieval_set, settings, role: str, writer: RaggedWriter) -> None:
     """Tokenises the texts of a role, counts their tokens and stores their provisional numbers."""
     row, training = 0, retrieval_set.splits == SPLITS.index("train")
-    split = functools.partial(counter.split, max_tokens=settings.read_tokens(role))
-    with RaggedWriter(directory, role, "<i4") as writer:
-        for texts in map_in_threads(on_the_cpu(split), _batches(retrieval_set, role, settings)):
-            end = row + len(texts.lengths)
-            numbers = counter.add(texts, training[row:end] if role == "query" else None)
-            writer.add(numbers, texts.lengths)
-            row = end
+    batches = _batches(retrieval_set, role, settings)
+    for texts in _split(counter, batches, settings.read_tokens(role)):
+        end = row + len(texts.lengths)
+        numbers = counter.add(texts, training[row:end] if role == "query" else None)
+        writer.add(numbers, texts.lengths)
+        row = end
+
+
+def _split(counter: TokenCounter, batches: Iterator[list[str]], max_tokens: int):
+    split = functools.partial(counter.split, max_tokens=max_tokens)
+    return map_in_threads(on_the_cpu(split), batches)
 
 
 def _batches(retrieval_set: RetrievalSet, role: str, settings: TextSettings) -> Iterator[list[str]]:
-    source = retrieval_set.source
-    texts, total, description = {
-        "query": (source.queries, len(retrieval_set.query_ids), "Tokenise queries"),
-        "document": (source.documents, len(retrieval_set.document_ids), "Tokenise documents"),
-    }[role]
-    with progress_bar(total, description, "texts") as bar:
-        titles = settings.reads_titles and role == "document"
-        for batch in text_batches(text_read(text, titles=titles) for text in texts()):
+    is_query, source = role == "query", retrieval_set.source
+    texts, titles = source.queries() if is_query else source.documents(), settings.reads_titles
+    ids = retrieval_set.query_ids if is_query else retrieval_set.document_ids
+    what = "Tokenise queries" if is_query else "Tokenise documents"
+    with progress_bar(len(ids), what, "texts") as bar:
+        for batch in text_batches(text_read(t, titles=titles and not is_query) for t in texts):
             yield batch
             bar.update(len(batch))

@@ -183,7 +183,9 @@ def checked_judgments(
             example = _unknown_error(source, *unknown[0], query_row, document_row)
         else:
             pair = sorted(indices[row] for row in order[repeats[0] - 1 : repeats[0] + 1])
-            example = _repeat_error(source, *pair)
+            first, second = (source.place("judgments", index) for index in pair)
+            reason = f"the same query and document are already judged at {first}"
+            example = input_error(second, reason, "Keep one of the two")
         _skip(source, example, len(repeats), len(unknown), len(judged) + len(unknown))
         judged = np.delete(judged, order[repeats], axis=0)
         weights = np.delete(weights, order[repeats])
@@ -246,8 +248,3 @@ def _unknown_error(
         f" and {len(document_row)} documents",
         f"Call it {' or '.join(named[:3])}" if named else f"Add the {role}, or remove the judgment",
     )
-
-
-def _repeat_error(source: Source, first: int, second: int) -> InputError:
-    reason = f"the same query and document are already judged at {source.place('judgments', first)}"
-    return input_error(source.place("judgments", second), reason, "Keep one of the two")

@@ -4,12 +4,10 @@ A directory's name contains a digest of everything that its content depends on, 
 there as it was written can be used.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +17,12 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import discard_directory
-from tf_smoothclir.storage.folder import Folder, file_digest, new_folder
+from tf_smoothclir.storage.folder import Folder, file_digest
 from tf_smoothclir.text.new_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.paths import local_path
 
-_CACHED = "cached"  # the kind of its folders
+CACHED = "cached"  # the kind of its folders
 _FORMAT = 8  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
@@ -40,13 +38,10 @@ def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, ca
     source = retrieval_set.source
     splits = np.ascontiguousarray(retrieval_set.splits)
     counting = dataclasses.asdict(settings)
-    for name in _NGRAM_SETTINGS:
-        del counting[name]
-    for name in ("passage_words", "text_fields"):
+    for name in (*_NGRAM_SETTINGS, "passage_words", "text_fields"):
         del counting[name]
     for name in _VOCABULARY_FILES:
-        path = counting.pop(name)
-        if path:
+        if path := counting.pop(name):
             counting[name] = vocabulary_digest(path)
     key = _key([source.fingerprint(), _digest(splits), counting, *_documents_read(settings)])
     return cache / f"{source.name}-vocabulary-{key}"
@@ -72,19 +67,12 @@ def _documents_read(settings: TextSettings) -> list:
     return read + ["pretokenized"] * settings.pretokenized
 
 
-@contextlib.contextmanager
-def caching(directory: Path) -> Iterator[Path]:
-    """Yields the path at which to write what a directory of the cache will hold."""
-    with new_folder(directory, _CACHED) as draft:
-        yield draft.path
-
-
 def is_usable(directory: Path) -> bool:
     """Whether a directory of the cache is there as it was written; deletes a damaged one."""
     if not directory.is_dir():
         return False
     try:
-        Folder.checked(directory, _CACHED, "It is made again")
+        Folder.checked(directory, CACHED, "It is made again")
     except InputError as error:
         logging.warning("%s", error)
         discard_directory(directory)

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import copy_file, open_to_write, write_array
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils.ranges import ranges
@@ -30,7 +31,9 @@ class RaggedStore:
         self.path = Path(directory, f"{name}.values")
         self.dtype = np.dtype(dtype)
         self.offsets = np.fromfile(Path(directory, f"{name}.offsets"), "<i8")
-        self.values = _map(self.path, self.dtype)
+        self.values = np.zeros(0, self.dtype)
+        if self.path.stat().st_size:  # an empty file cannot be mapped; slices of a memmap take long
+            self.values = np.asarray(np.memmap(self.path, self.dtype, mode="r"))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -48,12 +51,6 @@ class RaggedStore:
         begins = self.offsets[rows]
         lengths = self.offsets[rows + 1] - begins
         return self.values[ranges(begins, lengths)], lengths
-
-
-def _map(path: Path, dtype: np.dtype) -> np.ndarray:
-    if not path.stat().st_size:  # an empty file cannot be mapped
-        return np.zeros(0, dtype)
-    return np.asarray(np.memmap(path, dtype, mode="r"))  # slices of a memmap take long
 
 
 class RaggedWriter:
@@ -82,17 +79,15 @@ class RaggedWriter:
             self._end = int(ends[-1])
 
 
-def keep_openings(
-    directory: str | os.PathLike, name: str, whole: str, most: int, skipped: np.ndarray | int = 0
-) -> None:
-    """Cuts rows to `most` values after some; if that leaves any out, `whole` keeps all of them."""
-    store = RaggedStore(directory, name, "<i4")
+def keep_openings(directory: Path, most: int, skipped: np.ndarray | int) -> None:
+    """Cuts documents to `most` tokens after some; if that leaves any out, `WHOLE` keeps all."""
+    store = RaggedStore(directory, "document", "<i4")
     if store.lengths.max(initial=0) <= most and not np.any(skipped):
         return
     begins = np.minimum(store.offsets[:-1] + skipped, store.offsets[1:])
     for suffix in ("values", "offsets"):
-        os.replace(Path(directory, f"{name}.{suffix}"), Path(directory, f"{whole}.{suffix}"))
-    with RaggedWriter(directory, name, store.dtype) as writer:
+        os.replace(directory / f"document.{suffix}", directory / f"{WHOLE}.{suffix}")
+    with RaggedWriter(directory, "document", store.dtype) as writer:
         for first in range(0, len(store), _ROWS_PER_PIECE):
             rows = slice(first, min(first + _ROWS_PER_PIECE, len(store)))
             lengths = np.minimum(store.offsets[1:][rows] - begins[rows], most)
@@ -118,10 +113,9 @@ class TokenizedSet:
     retrieval_set: RetrievalSet
     directory: Path  # contains the token stores `query` and `document`
     vocabulary_dir: Path  # contains `query.txt` and `document.txt`, which define the ids
-    # Whether every distinct word has an id. Words outside the vocabulary then have the ids after
+    # With n-grams, every distinct word has an id: words outside the vocabulary have the ids after
     # it, and `ngrams` stands for their spelling.
-    has_ngrams: bool = False
-    pretokenized: bool = False  # whether words are what stands between white space
+    settings: TextSettings
     query_directory: Path | None = None  # contains the store `query` if it is not in `directory`
 
     def tokens(self, role: str) -> RaggedStore:
@@ -141,7 +135,8 @@ class TokenizedSet:
 
     def ngrams(self, role: str) -> RaggedStore | None:
         """The n-gram buckets of every word of a role, by id; None without n-grams."""
-        return RaggedStore(self.directory, ngrams_store(role), "<i4") if self.has_ngrams else None
+        has_ngrams = self.settings.ngram_buckets > 0
+        return RaggedStore(self.directory, ngrams_store(role), "<i4") if has_ngrams else None
 
     def vocabulary(self, role: str) -> list[str]:
         """The tokens of a role; a token's position is its id."""

@@ -88,7 +88,8 @@ def occurrences(
     # Vectors of places are drawn from N(0, 1) and centred.
     tokens, places, places_in_all = _places(tokenized_set, roles, size)
     random = np.random.default_rng(seed).standard_normal((places_in_all, dim), np.float32)
-    return _occurrences(tokens, places, random, size)
+    random -= random.mean(axis=0)
+    return Occurrences(tokens, places, random, size)
 
 
 def occurrences_beside(
@@ -103,14 +104,9 @@ def occurrences_beside(
         has = sp.csr_array((ones, (places, tokens)), shape=(places_in_all, len(table)))
         sums, counts = sums + has @ table, counts + has.sum(axis=1)
     tokens, places, _ = _places(tokenized_set, roles, size)
-    return _occurrences(tokens, places, sums / np.maximum(counts, 1)[:, np.newaxis], size)
-
-
-def _occurrences(
-    tokens: np.ndarray, places: np.ndarray, vectors: np.ndarray, size: int
-) -> Occurrences:
-    vectors -= vectors.mean(axis=0)
-    return Occurrences(tokens, places, vectors, size)
+    means = sums / np.maximum(counts, 1)[:, np.newaxis]
+    means -= means.mean(axis=0)
+    return Occurrences(tokens, places, means, size)
 
 
 def _places(

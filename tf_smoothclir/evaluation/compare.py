@@ -13,15 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.metrics import mean_metrics
-from tf_smoothclir.evaluation.trec import (
-    Qrels,
-    RunMetrics,
-    highest_grade,
-    read_qrels,
-    read_run,
-    run_metrics,
-)
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
@@ -160,18 +154,18 @@ def read_systems(
     with progress_bar(len(files), "Read rankings", "runs") as bar:
         for name, (run_path, qrels_path) in files.items():
             if qrels_path not in read:
-                read[qrels_path] = read_qrels(qrels_path)
+                read[qrels_path] = trec.read_qrels(qrels_path)
                 _check_same_judgments(read, qrels_path)
             qrels = read[qrels_path]
-            systems[name] = run_metrics(read_run(run_path), qrels, measures)
+            systems[name] = trec.run_metrics(trec.read_run(run_path), qrels, measures)
             if systems[name].missing_queries == len(qrels):
                 remedy = "Give the qrels of its queries"
                 raise input_error(run_path, f"it answers no query of {qrels_path}", remedy)
             bar.update()
-    return systems, highest_grade(qrels)
+    return systems, trec.highest_grade(qrels)
 
 
-def _check_same_judgments(read: Mapping[Path, Qrels], path: Path) -> None:
+def _check_same_judgments(read: Mapping[Path, trec.Qrels], path: Path) -> None:
     first = next(iter(read))
     ours, theirs = read[path], read[first]
     different = sorted(
@@ -235,16 +229,12 @@ def randomization_test(a: np.ndarray, b: np.ndarray, *, seed: int, samples: int 
     count = 0
     for begin in range(0, samples, _SAMPLES_PER_BLOCK):
         rows = min(_SAMPLES_PER_BLOCK, samples - begin)
-        sums = _random_sums(values, rows, generator)
+        # One bit of the generator for each sign.
+        packed = generator.integers(256, size=(rows, -(-len(values) // 8)), dtype=np.uint8)
+        kept = np.unpackbits(packed, axis=1, count=len(values)).astype(np.float64)
+        sums = 2 * (kept @ values) - values.sum()
         count += int((np.abs(sums) >= least_extreme).sum())
     return (count + 1) / (samples + 1)
-
-
-def _random_sums(values: np.ndarray, rows: int, generator: np.random.Generator) -> np.ndarray:
-    """`[rows]` sums under random signs, one bit of the generator for each."""
-    packed = generator.integers(256, size=(rows, -(-len(values) // 8)), dtype=np.uint8)
-    kept = np.unpackbits(packed, axis=1, count=len(values)).astype(np.float64)
-    return 2 * (kept @ values) - values.sum()
 
 
 def bootstrap_interval(

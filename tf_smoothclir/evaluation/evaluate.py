@@ -7,23 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.evaluation import trec
+from tf_smoothclir.evaluation import metrics, trec
 from tf_smoothclir.evaluation.compare import bootstrap_interval
-from tf_smoothclir.evaluation.metrics import (
-    DEPTH,
-    LANGUAGES,
-    RULES,
-    confusion_matrix,
-    counts,
-    grade_metrics,
-    language_figures,
-    list_metrics,
-    mean_metrics,
-    named_measures,
-    retrieval_metrics,
-)
+from tf_smoothclir.evaluation.metrics import DEPTH
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, CutPoints, hit_shares
 
@@ -88,9 +76,9 @@ class Evaluation:
     def of_queries(cls, per_query: dict[str, np.ndarray], **others: Any) -> Self:
         """The means and intervals of the values of queries."""
         return cls(
-            metrics=mean_metrics(per_query),
+            metrics=metrics.mean_metrics(per_query),
             intervals={name: bootstrap_interval(v, seed=13) for name, v in per_query.items()},
-            counts=counts(per_query),
+            counts=metrics.counts(per_query),
             per_query=per_query,
             **others,
         )
@@ -117,14 +105,15 @@ class Evaluation:
         if cut_points in (None, NEVER_RELEVANT) or not self.scores_by_grade:
             return self
         num_grades = len(self.scores_by_grade)
-        sizes = [len(scores) for scores in self.scores_by_grade]
+        true = np.repeat(np.arange(num_grades), [*map(len, self.scores_by_grade)])
         predicted = cut_points.of_lists(np.concatenate(self.scores_by_grade))
-        confusion = confusion_matrix(np.repeat(np.arange(num_grades), sizes), predicted, num_grades)
+        confusion = metrics.confusion_matrix(true, predicted, num_grades)
         graded = dataclasses.replace(self, confusion=confusion)
         if self.hits is None:
             return graded
         predicted = cut_points.of_hits(self.hits.scores, self.hits.words)
-        confusion = confusion_matrix(self.hits.grades.ravel(), predicted.ravel(), num_grades)
+        grades = self.hits.grades.ravel()
+        confusion = metrics.confusion_matrix(grades, predicted.ravel(), num_grades)
         return dataclasses.replace(graded, hit_confusion=confusion)
 
     def shares_by_grade(self) -> list[np.ndarray]:
@@ -134,7 +123,7 @@ class Evaluation:
     def grade_metrics(self) -> dict[str, dict[str, float]]:
         """Metrics of the predicted grades of lists and of hits, by name."""
         counts = {"candidate lists": self.confusion, "hits": self.hit_confusion}
-        return {name: grade_metrics(of) for name, of in counts.items() if of is not None}
+        return {name: metrics.grade_metrics(of) for name, of in counts.items() if of is not None}
 
 
 NOTHING_MEASURED = Evaluation({}, {}, {}, [])  # of a set without judgments
@@ -171,31 +160,31 @@ def evaluate_split(
         scores, ranking = scorer.score_and_rank(lists, DEPTH)
     else:
         scores = scorer.score(lists)
-    per_query = list_metrics(retrieval_set, lists, scores)
+    per_query = metrics.list_metrics(retrieval_set, lists, scores)
     if ranking is not None:
-        further = _named(measures, retrieval_set, ranking)
-        per_query = retrieval_metrics(retrieval_set, ranking) | further | per_query
+        run, qrels = run_and_qrels(retrieval_set, ranking)
+        names = {f"full/{name}": name for name in measures}
+        further = metrics.named_measures(names, run, qrels, list(run))
+        per_query = metrics.retrieval_metrics(retrieval_set, ranking) | further | per_query
         hits = Hits.of(ranking, retrieval_set, scorer)
-        languages = language_figures(retrieval_set, ranking)
+        languages = metrics.language_figures(retrieval_set, ranking)
     if trec_dir is not None:
-        _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)
+        trec_dir.mkdir(parents=True, exist_ok=True)
+        trec.write_list_run(trec_dir / "run.trec", retrieval_set, lists, scores)
+        trec.write_qrels(trec_dir / "qrels.trec", retrieval_set, lists)
         ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
         trec.write_per_query(trec_dir / "per_query.tsv", ids, per_query)
+        if ranking is not None:
+            rows = ranking.query_rows, ranking.document_rows, ranking.scores
+            trec.write_ranking(trec_dir / "full.run.trec", retrieval_set, *rows)
+            judged = candidate_lists(retrieval_set, split, negatives=0, seed=NEGATIVES_SEED)
+            trec.write_qrels(trec_dir / "full.qrels.trec", retrieval_set, judged)
     return Evaluation.of_queries(
         per_query,
         scores_by_grade=by_grade(scores, lists.grades, retrieval_set.num_grades),
         hits=hits,
         languages=languages,
     )
-
-
-def _named(
-    names: Sequence[str], retrieval_set: RetrievalSet, ranking: Ranking
-) -> dict[str, np.ndarray]:
-    """Measures of `ir_measures`, by `full/` and the name of each."""
-    run, qrels = run_and_qrels(retrieval_set, ranking)
-    measured = named_measures(dict(zip(names, names)), run, qrels, list(run))
-    return {f"full/{name}": values for name, values in measured.items()}
 
 
 def run_and_qrels(
@@ -222,21 +211,6 @@ def by_grade(values: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np
     return [values[grades == grade] for grade in range(num_grades)]
 
 
-def _write_trec_files(
-    directory: Path,
-    retrieval_set: RetrievalSet,
-    lists: CandidateLists,
-    scores: np.ndarray,
-    ranking: Ranking | None,
-) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    trec.write_list_run(directory / "run.trec", retrieval_set, lists, scores)
-    trec.write_list_qrels(directory / "qrels.trec", retrieval_set, lists)
-    if ranking is not None:
-        trec.write_ranking(directory / "full.run.trec", retrieval_set, ranking)
-        trec.write_qrels(directory / "full.qrels.trec", retrieval_set, lists.query_rows)
-
-
 def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> dict:
     """Content of `metrics.json`: means, intervals, counts, rules of evaluations."""
     has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
@@ -251,7 +225,7 @@ def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> di
         "rules": {
             **rules(negatives, full=has_full),
             **({"grades": _GRADES} if graded else {}),
-            **({"languages": LANGUAGES} if several else {}),
+            **({"languages": metrics.LANGUAGES} if several else {}),
         },
         **({"languages": several} if several else {}),
     }
@@ -264,7 +238,7 @@ def rules(negatives: int, *, full: bool = True) -> dict[str, str]:
         " is the grade; MAP: relevant is grade 1 or more; MRR@10 and Recall: the highest grade"
     )
     return {
-        **RULES,
+        **metrics.RULES,
         "lists": f"the judged documents and {negatives} sampled ones of grade 0,"
         f" drawn with seed {NEGATIVES_SEED}",
         **({"full": of_full} if full else {}),

@@ -51,11 +51,6 @@ def metrics_cells(content: Mapping[str, Any], splits: Sequence[str]) -> list[Cel
     return tables
 
 
-def metrics_table(content: Mapping[str, Any], splits: Sequence[str]) -> list[str]:
-    """The same as Markdown."""
-    return [markdown_table(*cells) for cells in metrics_cells(content, splits)]
-
-
 def _mean(content: Mapping[str, Any], split: str, name: str) -> str:
     if not content["counts"][split][name]:
         return NOTHING
@@ -85,25 +80,29 @@ def rules_list(rules: Mapping[str, str]) -> str:
     return "\n".join(f"* {RULE_NAMES.get(name, name)}: {rules[name]}." for name in order)
 
 
-def grades_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
-    """A table of how well grades are predicted: a row per split and kind."""
+def grades_cells(content: Mapping[str, Any], splits: Sequence[str]) -> list[Cells]:
+    """A table of how well grades are predicted, a row per split and kind; none without any."""
     rows = [
         [f"{split}, {kind}", *(f"{value:.4f}" for value in metrics.values())]
         for split in splits
         for kind, metrics in content.get("grades", {}).get(split, {}).items()
     ]
-    return ["predicted grades", "accuracy", "macro-averaged accuracy", "quadratic kappa"], rows
+    header = ["predicted grades", "accuracy", "macro-averaged accuracy", "quadratic kappa"]
+    return [(header, rows)] * bool(rows)
 
 
-def language_cells(content: Mapping[str, Any], split: str) -> Cells:
-    """A table of a split of several languages: a row for all, and for each of either side."""
-    figures = content.get("languages", {}).get(split, {})
-    columns = list(dict.fromkeys(name for row in figures.values() for name in row))
-    rows = [
-        [name, *(_figure(row.get(column, "")) for column in columns)]
-        for name, row in figures.items()
-    ]
-    return [f"{split}, languages", *columns], rows
+def language_cells(content: Mapping[str, Any], splits: Sequence[str]) -> list[Cells]:
+    """A table of each split of several languages: a row for all, and for each of either side."""
+    tables = []
+    for split in splits:
+        if figures := content.get("languages", {}).get(split):
+            columns = list(dict.fromkeys(name for row in figures.values() for name in row))
+            rows = [
+                [name, *(_figure(row.get(column, "")) for column in columns)]
+                for name, row in figures.items()
+            ]
+            tables.append(([f"{split}, languages", *columns], rows))
+    return tables
 
 
 def _figure(value: float | str) -> str:
@@ -128,22 +127,16 @@ def _share(row, grade) -> str:
 
 def print_results(content: Mapping[str, Any], splits: Sequence[str]) -> None:
     """Prints what `metrics.json` says of some splits: metrics, and how grades are predicted."""
-    for header, rows in metrics_cells(content, splits):
-        print_table(header, rows)
+    for cells in metrics_cells(content, splits):
+        print_table(*cells)
     for sentence in without_queries(content, splits):
         print(f"{visible(sentence)}\n")
-    for header, rows in _tables(content, splits):
-        print_table(header, rows)
+    for cells in (*language_cells(content, splits), *grades_cells(content, splits)):
+        print_table(*cells)
     for split in splits:
         if counts := content.get("confusion", {}).get(split):
             title = f"{split}, candidate lists by grade"
             print_table(*confusion_cells(np.array(counts)), title=title)
-
-
-def _tables(content: Mapping[str, Any], splits: Sequence[str]) -> list[Cells]:
-    """The tables after that of metrics, of those that have rows."""
-    tables = [*(language_cells(content, split) for split in splits), grades_cells(content, splits)]
-    return [(header, rows) for header, rows in tables if rows]
 
 
 def components_table(retrievers: Mapping[str, Mapping[str, Evaluation]]) -> str:
@@ -173,10 +166,9 @@ def write_report(
     """Writes the report."""
     splits = list(evaluations)
     parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
-    parts += ["## Metrics", *metrics_table(content, splits)]
+    parts += ["## Metrics", *(markdown_table(*cells) for cells in metrics_cells(content, splits))]
     parts += without_queries(content, splits)
-    tables = (language_cells(content, split) for split in splits)
-    parts += [markdown_table(header, rows) for header, rows in tables if rows]
+    parts += [markdown_table(*cells) for cells in language_cells(content, splits)]
     parts.append(rules_list(content["rules"]))
     for heading, text in sections.items():
         parts += [f"## {heading}", text]
@@ -195,15 +187,11 @@ def _code(lines: Sequence[str]) -> str:
 def _predicted_grades(
     content: Mapping[str, Any], evaluations: Mapping[str, Evaluation]
 ) -> Iterator[str]:
-    header, rows = grades_cells(content, list(evaluations))
-    if not rows:
-        return
-    yield from ("## Predicted grades", markdown_table(header, rows))
+    for cells in grades_cells(content, list(evaluations)):
+        yield from ("## Predicted grades", markdown_table(*cells))
     for split, evaluation in evaluations.items():
-        for kind, counts in (
-            ("Candidate lists", evaluation.confusion),
-            ("Hits", evaluation.hit_confusion),
-        ):
+        of_kinds = {"Candidate lists": evaluation.confusion, "Hits": evaluation.hit_confusion}
+        for kind, counts in of_kinds.items():
             if counts is not None:
                 yield f"### {kind}, {split}"
                 yield markdown_table(*confusion_cells(counts))

@@ -14,7 +14,6 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.cells import grade_of, in_file
 from tf_smoothclir.data.sources.line_files import read_lines
 from tf_smoothclir.evaluation.metrics import named_measures
-from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.utils.errors import input_error
@@ -35,16 +34,11 @@ def write_list_run(
     order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, list_of_pair))
     bounds = lists.offsets[1:-1]
     ranked = (np.split(values[order], bounds) for values in (lists.document_rows, scores))
-    _write_rows(path, retrieval_set, lists.query_rows, *ranked)
+    write_ranking(path, retrieval_set, lists.query_rows, *ranked)
 
 
-def write_ranking(path: str | os.PathLike, retrieval_set: RetrievalSet, ranking: Ranking) -> None:
-    """Writes a ranking of the whole collection."""
-    rows = ranking.query_rows, ranking.document_rows, ranking.scores
-    _write_rows(path, retrieval_set, *rows)
-
-
-def _write_rows(path, retrieval_set, query_rows, document_rows, scores) -> None:
+def write_ranking(path, retrieval_set: RetrievalSet, query_rows, document_rows, scores) -> None:
+    """Writes documents and scores of each query, of `Ranking` or of any number for each."""
     query_ids, document_ids = retrieval_set.query_ids, retrieval_set.document_ids
     rankings = (
         (query_ids[query], [document_ids[row] for row in rows], values)
@@ -77,27 +71,15 @@ def write_per_query(
     write_text(path, "\n".join(["\t".join(["query_id", *per_query]), *lines, ""]))
 
 
-def write_list_qrels(
+def write_qrels(
     path: str | os.PathLike, retrieval_set: RetrievalSet, lists: CandidateLists
 ) -> None:
     """Writes the grades of candidate lists; sampled documents have grade 0."""
-    _write_qrels(path, retrieval_set, lists.pair_query_rows, lists.document_rows, lists.grades)
-
-
-def write_qrels(
-    path: str | os.PathLike, retrieval_set: RetrievalSet, query_rows: np.ndarray
-) -> None:
-    """Writes the judgments of some queries."""
-    kept = np.isin(retrieval_set.query_rows, query_rows)
-    parts = (retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades)
-    _write_qrels(path, retrieval_set, *(part[kept] for part in parts))
-
-
-def _write_qrels(path, retrieval_set, queries, documents, grades) -> None:
     query_ids, document_ids = retrieval_set.query_ids, retrieval_set.document_ids
+    pairs = lists.pair_query_rows, lists.document_rows, lists.grades
     lines = (
         f"{query_ids[query]} 0 {document_ids[document]} {grade}\n"
-        for query, document, grade in zip(queries, documents, grades)
+        for query, document, grade in zip(*pairs)
     )
     write_text(path, "".join(lines))
 
@@ -131,7 +113,10 @@ def read_run(path: Path) -> Run:
     run: dict[str, dict[str, float]] = {}
     columns = ("query", "Q0", "document", "rank", "score", "tag")
     for line, (query, _, document, _, score, _) in _read_columns(path, columns):
-        _add(run, query, document, _checked_score(score, path, line), path, line)
+        if not _NUMBER.fullmatch(score):
+            remedy = "Give a number, higher for a better document"
+            raise input_error(path, f"score {score!r} is not a number", remedy, line=line)
+        _add(run, query, document, float(score), path, line)
     return run
 
 
@@ -187,13 +172,6 @@ def _read_columns(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, lis
             remedy = "Put one space or tab between columns, and none into an id"
             raise input_error(path, reason, remedy, line=line)
         yield line, fields
-
-
-def _checked_score(text: str, path: Path, line: int) -> float:
-    if not _NUMBER.fullmatch(text):
-        remedy = "Give a number, higher for a better document"
-        raise input_error(path, f"score {text!r} is not a number", remedy, line=line)
-    return float(text)
 
 
 def _add(table: dict[str, dict], query: str, document: str, value, path: Path, line: int) -> None:

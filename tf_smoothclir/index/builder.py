@@ -95,9 +95,9 @@ def build_index(
         earlier = DocumentIndex(directory)
     elif directory.exists():
         check_kind(directory, INDEX)  # nothing but an index is ever replaced
-    with new_folder(directory, INDEX, replace=overwrite or update) as draft:
-        manifest = _written(draft.path, collection, halves, export, data, earlier)
-        draft.facts = dataclasses.asdict(manifest)
+    with new_folder(directory, INDEX, replace=overwrite or update) as (path, facts):
+        manifest = _written(path, collection, halves, export, data, earlier)
+        facts |= dataclasses.asdict(manifest)
     return manifest
 
 

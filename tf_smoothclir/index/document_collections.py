@@ -1,18 +1,16 @@
 """Collections to index: the documents of a retrieval set, or files of documents. All stream."""
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.sources.cells import Place, id_of, in_file
-from tf_smoothclir.data.sources.columns import Role, Row
+from tf_smoothclir.data.sources.cells import id_of, in_file
 from tf_smoothclir.data.sources.file_source import tables_of
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
 from tf_smoothclir.data.sources.opening import columns_of, labels_of, source_of
 from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.data.sources.tables import SUFFIXES, as_texts, kind_of, texts_role
+from tf_smoothclir.data.sources.tables import SUFFIXES, kind_of, texts_role
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import joint_digest
@@ -31,11 +29,7 @@ class FileCollection(UnjudgedDirectory):
         data, files = data or DataSettings(), dict.fromkeys(paths, "")
         super().__init__(files, *labels_of(data), columns=columns_of(data.columns))
         self.name = str(paths[0]) if len(paths) == 1 else str(paths[0].parent)
-        self.role = texts_role(paths[0])
-
-    def _rows(self, path: Path, role: Role) -> tuple[Iterator[Row], Place]:
-        rows, place = super()._rows(path, role)
-        return as_texts(rows, role), place
+        self.roles = {**self.roles, "documents": texts_role(paths[0])}
 
     def fingerprint(self) -> str:
         paths = self.files["documents"]

@@ -28,7 +28,7 @@ class LexicalTexts:
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
         self.vocabulary_dir, self.max_query_tokens = tokenized_set.vocabulary_dir, max_query_tokens
         self._reader = TextReader(
-            self.vocabulary_dir, "query", max_query_tokens, tokenized_set.pretokenized
+            self.vocabulary_dir, "query", max_query_tokens, tokenized_set.settings.pretokenized
         )
         self._read_queries(tokenized_set.retrieval_set)
         self.documents: Words = document_words(tokenized_set)

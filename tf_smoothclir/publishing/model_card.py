@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.evaluation.report import metrics_table, rules_list, without_queries
+from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
 from tf_smoothclir.plugins import FAMILIES, family
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.base import value_text
@@ -144,7 +144,7 @@ def _figures(content: Mapping[str, Any], is_cut: bool) -> Iterator[str]:
         yield "The figures are those of the trained run. This export is smaller and may rank worse."
     if content["test"]:
         yield "Means over the test queries, which nothing was trained or chosen on:"
-    yield from (table.rstrip("\n") for table in metrics_table(content, ["test"]))
+    yield from (markdown_table(*cells).rstrip("\n") for cells in metrics_cells(content, ["test"]))
     yield from without_queries(content, ["test"])
     yield rules_list(content["rules"])
 

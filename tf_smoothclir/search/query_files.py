@@ -14,13 +14,7 @@ import numpy as np
 from tf_smoothclir.data.sources.cells import in_file, texts_in
 from tf_smoothclir.data.sources.columns import TEXTS, is_header
 from tf_smoothclir.data.sources.line_files import any_lines, without_blank
-from tf_smoothclir.data.sources.tables import (
-    as_texts,
-    kind_of,
-    read_table,
-    rows_of_lines,
-    texts_role,
-)
+from tf_smoothclir.data.sources.tables import kind_of, read_table, rows_of_lines, texts_role
 from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
@@ -72,8 +66,7 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
                     raise input_error(path, reason, _LINES, line=line)
                 yield line, Query(str(line), text)
             return
-        role = texts_role(path)  # nobody asks titles
-        rows = as_texts(rows_of_lines(kind, path, role, lines), role)
+        rows = rows_of_lines(kind, path, texts_role(path), lines)  # nobody asks titles
     for line, text in texts_in(rows, in_file(path)):
         yield line, Query(text.id, text.text)
 

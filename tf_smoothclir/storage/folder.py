@@ -140,21 +140,15 @@ def _not_a_manifest(path: Path, kinds: Sequence[str], reason: str, remedy: str) 
     return input_error(path / MANIFEST, reason, remedy)
 
 
-class Draft:
-    """A folder that is being written."""
-
-    def __init__(self, path: Path):
-        self.path = path  # where to write its files
-        self.facts: dict[str, Any] = {}  # facts of the manifest, to be filled
-
-
 @contextlib.contextmanager
-def new_folder(path: Path, kind: str, *, replace: bool = False) -> Iterator[Draft]:
-    """Yields a draft, which gets its manifest and its name at the end; `replace`: in one step."""
+def new_folder(
+    path: Path, kind: str, *, replace: bool = False
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yields where to write its files, and facts to be filled; `replace`: in one step."""
     with new_directory(path, replace=replace) as temporary:
-        draft = Draft(temporary)
-        yield draft
-        write_manifest(temporary, kind, draft.facts)
+        facts: dict[str, Any] = {}
+        yield temporary, facts
+        write_manifest(temporary, kind, facts)
 
 
 def write_manifest(directory: Path, kind: str, facts: Mapping[str, Any]) -> None:

@@ -6,13 +6,8 @@ import os
 import tensorflow as tf
 
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text.tokens import (
-    DistinctTokens,
-    SubwordTokens,
-    TextEncoder,
-    Tokens,
-    words_by_id,
-)
+from tf_smoothclir.text import tokens as forms
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, TextEncoder, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 MAX_CHARACTERS = 50  # of a word: longer tokens are not words, and every n-gram costs a row
@@ -45,7 +40,8 @@ class SubwordTextEncoder(TextEncoder):
 
     def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int, settings: TextSettings):
         super().__init__(vocabulary_path, max_tokens, settings.pretokenized)
-        self._words = words_by_id(vocabulary_path)
+        words = forms.vocabulary_entries(vocabulary_path, by_id=True)
+        self._words = tf.lookup.StaticHashTable(words, default_value="")
         self.ngrams = (settings.ngram_rows(self.size), settings.min_ngram, settings.max_ngram)
         decisive = f"{self.vocabulary_digest} {self.ngrams}"
         self.vocabulary_digest = hashlib.sha256(decisive.encode()).hexdigest()

@@ -113,14 +113,10 @@ class _VocabularyList(tf.lookup.KeyValueTensorInitializer):
         self.digest = hashlib.sha256("\n".join([*tokens, ""]).encode()).hexdigest()
 
 
-def _entries(vocabulary: str | os.PathLike | Sequence[str], by_id: bool = False):
+def vocabulary_entries(vocabulary: str | os.PathLike | Sequence[str], by_id: bool = False):
+    """What fills a table: from tokens to int64 ids, or from ids to tokens."""
     is_path = isinstance(vocabulary, (str, os.PathLike))
     return (_VocabularyFile if is_path else _VocabularyList)(vocabulary, by_id)
-
-
-def words_by_id(vocabulary: str | os.PathLike | Sequence[str]) -> tf.lookup.StaticHashTable:
-    """The table int64 id -> token of a vocabulary, "" for other ids."""
-    return tf.lookup.StaticHashTable(_entries(vocabulary, by_id=True), default_value="")
 
 
 class TextEncoder(tf.Module):
@@ -134,7 +130,7 @@ class TextEncoder(tf.Module):
     ):
         super().__init__(name="text_encoder")
         self.max_tokens, self.pretokenized = max_tokens, pretokenized
-        initializer = _entries(vocabulary_path)
+        initializer = vocabulary_entries(vocabulary_path)
         self.vocabulary_digest = initializer.digest
         self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
 

@@ -70,9 +70,9 @@ class SavedStates:
         """Writes a state, which needs another one, then deletes all others but the one before."""
         former = self.latest() if former is None else former
         number = 1 + self.latest()
-        with new_folder(self.folder(number), self._name) as draft:
-            write(os.fspath(draft.path / _VARIABLES))
-            draft.facts = {"needs": needs, "run": self._run}
+        with new_folder(self.folder(number), self._name) as (path, facts):
+            write(os.fspath(path / _VARIABLES))
+            facts.update(needs=needs, run=self._run)
         self.discard(lambda n: n not in (number, former))
         return number
 

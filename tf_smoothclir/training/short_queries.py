@@ -47,13 +47,12 @@ def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
 
 def _hits_of_texts(over: ModelsOverSet, texts: dict[int, str], only: str = "") -> dict[str, Hits]:
     """The hits of queries with other texts, by row, for each retriever, or for one."""
-    settings, tokenized_set = over.settings.text, over.tokenized_set
     source = _with_texts(over.retrieval_set.source, texts)
     other = dataclasses.replace(over.retrieval_set, source=source)
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as directory:
-        short = dataclasses.replace(tokenized_set, retrieval_set=other)
+        short = dataclasses.replace(over.tokenized_set, retrieval_set=other)
         if over.settings.retrieval.with_task:  # lexical models read texts by themselves
-            encode_role("query", other, settings, Path(directory), tokenized_set.vocabulary_dir)
+            encode_role("query", short, Path(directory))
             short = dataclasses.replace(short, query_directory=Path(directory))
         rows = np.array(sorted(texts))
         return {

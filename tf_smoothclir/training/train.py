@@ -35,11 +35,7 @@ from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import ObjectiveInputs, make_task, objective_inputs
 from tf_smoothclir.training.trainer import Look, Trainer
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.memory import (
-    give_back_memory,
-    reuse_freed_memory,
-    share_freed_memory,
-)
+from tf_smoothclir.utils.memory import give_back_memory, reuse_freed_memory, share_freed_memory
 
 
 def inputs_of(

@@ -1,11 +1,16 @@
-"""Printing: texts, ids and names of others without control characters, JSON as UTF-8, tables."""
+"""Printing: texts, ids and names of others without control characters, JSON as UTF-8, tables.
 
+And standard error, of this process and of what it starts, in a file.
+"""
+
+import contextlib
 import csv
 import io
 import json
+import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 _NOT_PRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -43,6 +48,20 @@ def print_any_text() -> None:
     """From now on, what the locale cannot print is printed as its code, such as \\u4e09."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def standard_error_in(path: str | os.PathLike) -> Iterator[None]:
+    """Appends standard error to a file, also from C++ and from new processes."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(path, "ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from multiprocessing import connection, forkserver, reduction
 
-from tf_smoothclir.utils.standard_error import standard_error_in
+from tf_smoothclir.utils.printing import standard_error_in
 
 # A fork of a process that has used TensorFlow hangs; of one that has only loaded it, it is ready at
 # once and saves 6 seconds of CPU time. On macOS, system libraries do not survive any fork.

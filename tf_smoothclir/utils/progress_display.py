@@ -5,29 +5,22 @@ import threading
 from collections.abc import Iterator
 
 from absl import logging
+from rich import progress
 from rich.console import Console
 from rich.file_proxy import FileProxy
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 
-class _Display(Progress):
+class _Display(progress.Progress):
     """The block of bars at the bottom of the terminal, as long as there are any."""
 
     def __init__(self):
         super().__init__(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(" of "),
-            TextColumn("{task.fields[unit]}", markup=False),
-            TimeRemainingColumn(compact=True),
-            TextColumn("{task.fields[note]}", markup=False, style="dim"),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(bar_width=20),
+            progress.MofNCompleteColumn(" of "),
+            progress.TextColumn("{task.fields[unit]}", markup=False),
+            progress.TimeRemainingColumn(compact=True),
+            progress.TextColumn("{task.fields[note]}", markup=False, style="dim"),
             console=Console(stderr=True, highlight=False),
             transient=True,
             refresh_per_second=5,
@@ -48,7 +41,7 @@ class _Display(Progress):
 class _ShownBar:
     """A line of the display."""
 
-    def __init__(self, display: Progress, task: TaskID):
+    def __init__(self, display: progress.Progress, task: progress.TaskID):
         self._display, self._task = display, task
 
     def update(self, done: int = 1) -> None:

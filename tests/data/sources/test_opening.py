@@ -1,6 +1,7 @@
 """What is said of files, columns and languages of a set; the first queries of it."""
 
 import dataclasses
+import functools
 import re
 
 import pytest
@@ -18,6 +19,7 @@ from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
+limits = functools.partial(DataSettings, split_seed=1)
 TEXTS = {"documents.tsv": "1\ta\n2\tb\n", "queries.tsv": "1\ta\n"}
 OF_NAMED = "id=Nr,id=Seite,text=Frage,text=Inhalt,query_id=NR,document_id=Seite"
 
@@ -119,28 +121,28 @@ def test_languages_that_a_run_leaves_out_are_named_with_the_flag(form, make, cap
 
 def test_first_queries_are_those_that_the_judgments_name_first():
     order = list(dict.fromkeys(judgment[0] for judgment in JUDGMENTS))
-    selected = SelectedJudgments(SmallWorld(), max_queries=3, seed=1)
+    selected = source_of(limits(max_queries=3), SmallWorld())
     assert {query.id for query in selected.queries()} == set(order[:3])
     assert [j[:3] for j in selected.judgments()] == [j for j in JUDGMENTS if j[0] in order[:3]]
     assert [document.id for document in selected.documents()] == list(DOCUMENTS)
     assert selected.splits() == {id_: SPLITS[id_] for id_ in SPLITS if id_ in order[:3]}
-    every = SelectedJudgments(SmallWorld(), max_queries=100, seed=1)  # more than there are
+    every = source_of(limits(max_queries=100), SmallWorld())  # more than there are
     assert [query.id for query in every.queries()] == [id_ for id_ in QUERIES if id_ in order]
 
 
 def test_places_are_those_in_the_whole_set():
     world = SmallWorld(judgments=JUDGMENTS[::-1])
-    selected = SelectedJudgments(world, max_queries=1, seed=1)
+    selected = source_of(limits(max_queries=1), world)
     (kept,) = selected.queries()
     assert kept.id == JUDGMENTS[-1][0]
     assert selected.place("queries", 0) == world.place("queries", list(QUERIES).index(kept.id))
     assert selected.place("documents", 2) == world.place("documents", 2)
     assert selected.place("judgments", 0) == world.place("judgments", 0)
-    of_one = SelectedJudgments(SmallWorld(splits={"q1": "train"}), max_queries=2, seed=1)
+    of_one = source_of(limits(max_queries=2), SmallWorld(splits={"q1": "train"}))
     with pytest.raises(InputError, match=r"^splits\.tsv: query 'q2' has no split"):
         RetrievalSet.load(of_one)
     # Hazard: nothing of a stream is kept, of which something has to be said.
-    of_others = SelectedJudgments(SmallWorld(splits={"q9": "train"}), max_queries=1, seed=1)
+    of_others = source_of(limits(max_queries=1), SmallWorld(splits={"q9": "train"}))
     assert of_others.place("splits", 0) == SmallWorld().place("splits", 0)
 
 
@@ -174,6 +176,6 @@ def test_fewer_training_queries_leave_the_other_splits_as_they_were(max_queries)
 
 def test_fewer_training_queries_leave_the_splits_of_the_set():
     training = {id_ for id_, *_ in JUDGMENTS if SPLITS[id_] == "train"}
-    splits = SelectedJudgments(SmallWorld(), max_train_queries=1, seed=1).splits()
+    splits = source_of(limits(max_train_queries=1), SmallWorld()).splits()
     assert len([id_ for id_ in splits if id_ in training]) == 1 < len(training)
     assert {id_ for id_ in splits if id_ not in training} == set(SPLITS) - training

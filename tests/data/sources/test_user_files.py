@@ -262,10 +262,10 @@ def test_sentences_teach_where_nobody_judged(make, form):
     directory = make({"documents.tsv": "1\tpomme\n", **files})
     names = {"table": ["x/p.tsv"], "beside": [], "lines": ["a.0", "a.1"]}[form]
     parallel = ",".join(str(directory / name) for name in names)
-    languages = {} if form == "lines" else {"query_language": "en", "document_language": "fr"}
+    languages = {"query_language": "en", "document_language": "" if form == "lines" else "fr"}
     source = opened(directory, parallel=parallel, **languages)
     assert not source.is_judged
-    assert list(source.documents()) == [("1", "", "pomme", languages.get("document_language", ""))]
+    assert list(source.documents()) == [("1", "", "pomme", languages["document_language"])]
     assert list(source.judgments()) == []
     taught = source.training
     assert [query.text for query in taught.queries()] == [query for query, _ in pairs]
@@ -276,6 +276,7 @@ def test_sentences_teach_where_nobody_judged(make, form):
     assert len(loaded.queries_in("validation")) == 4
     make({"a.0": "one\n", "a.1": "eins\nzwei\n", "parallel.tsv": table})
     (directory / "parallel.tsv").unlink()
+    assert list(opened(directory, query_language="en").queries()) == []
     short = opened(directory, parallel=f"{directory}/a.0,{directory}/a.1")
     with pytest.raises(InputError, match=r"a\.0: it has fewer lines"):
         list(short.training.queries())

@@ -1,18 +1,23 @@
 """Values of a table as ids, texts, grades and counts, whether of a file or of a program."""
 
+import hashlib
 import math
 import numbers
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.columns import ABSENT, Row
+from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, JUDGMENTS, PAIRS, Row
 from tf_smoothclir.data.sources.languages import NAMES, is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.utils.errors import input_error
 
+# Columns of `PAIRS` and `CLICKS`.
+QUERY, DOCUMENT = 0, 1
+_LANGUAGES = 3  # columns from here on
+_SIDES = ("query", "document")
 Place = Callable[[int], str]  # from the number of a row to where it is
 _WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 _TRUTH = {"true": 1, "false": 0}
@@ -56,6 +61,72 @@ def splits_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, tuple[st
             reason = f"query {query_id!r} already has a split at {place(first[query_id])}"
             raise input_error(place(row), reason, "Keep one of the two")
         yield row, (query_id, split)
+
+
+def texts_of_column(
+    column: int, rows: Iterable[Row], place: Place, language: str = ""
+) -> Iterator[tuple[int, Text]]:
+    """Yields (number, text) of the different texts of a column."""
+    seen: dict[bytes, int] = {}
+    for row, values in rows:
+        known = len(seen)
+        text = _identified(values, column, place, row, seen, language)
+        if len(seen) > known:
+            yield row, text
+
+
+def judgments_of_pairs(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
+    """Yields (number, judgment) of rows of `PAIRS`; of equal pairs one, with the highest grade."""
+    seen: tuple[dict[bytes, int], ...] = ({}, {})
+    graded: dict[tuple[str, str], tuple[int, int]] = {}
+    for row, values in rows:
+        query, document = (
+            _identified(values, column, place, row, seen[column]).id for column in (QUERY, DOCUMENT)
+        )
+        grade = grade_of(values[PAIRS.names.index("grade")], place, row)
+        first, highest = graded.get((query, document), (row, grade))
+        graded[query, document] = first, max(highest, grade)
+    for (query, document), (row, grade) in graded.items():
+        yield row, Judgment(query, document, grade)
+
+
+def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
+    """Yields (number, judgment) of rows of `CLICKS`, whose counts are added up."""
+    # Grade 2 for at least half as many clicks as the most clicked document of the query has, 1 for
+    # fewer, 0 for a document that was shown and never clicked. So grades do not depend on how often
+    # a query is asked.
+    seen: dict[bytes, int] = {}
+    clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
+    most: dict[str, int] = {}
+    for row, values in rows:
+        query = _identified(values, QUERY, place, row, seen).id
+        document = id_of(values[1], "document_id", place, row)
+        of_pair = clicks.setdefault((query, document), [row, 0])
+        of_pair[1] += count_of(values[2], place, row)
+        most[query] = max(most.get(query, 0), of_pair[1])
+    for (query, document), (row, count) in clicks.items():
+        yield row, Judgment(query, document, (count > 0) + (0 < most[query] <= 2 * count))
+
+
+# Of tables that have judgments.
+JUDGMENT_READERS = {JUDGMENTS: judgments_in, PAIRS: judgments_of_pairs, CLICKS: judgments_of_clicks}
+
+
+def _identified(
+    values: Sequence, column: int, place: Place, row: int, seen: dict[bytes, int], language=""
+) -> Text:
+    """The text of a column, without white space around it; one of each language has an id."""
+    name = _SIDES[column]
+    text = text_of(values[column], name, place, row).strip()
+    if not text:
+        raise input_error(place(row), f"the {name} is empty", "Leave the row out")
+    said = values[_LANGUAGES + column]
+    code = language_of(said, "", place, row)
+    same = " ".join([code, *text.casefold().split()]).encode()
+    key = hashlib.blake2b(same, digest_size=16).digest()  # shorter than most texts
+    return Text(
+        f"{name[0]}{seen.setdefault(key, row)}", "", text, language if said is ABSENT else code
+    )
 
 
 def is_missing(value: Any) -> bool:

@@ -39,20 +39,23 @@ class Role(NamedTuple):
     needed: int  # how many of them, the first ones, must be there
     by_name: tuple[str, ...] = ()  # further columns, which are not needed
     others: bool = False  # whether a row ends with all other columns, name -> value
+    order: tuple[str, ...] = ()  # of the values of a row, if it is another one
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns, in the order of the values of a row."""
-        return (*self.columns, *self.by_name)
+        return self.order or (*self.columns, *self.by_name)
 
 
 TEXTS = Role(("id", "text"), 2, ("title", "language"))
-TITLED_TEXTS = Role(("id", "title", "text"), 3)
+TITLED_TEXTS = Role(("id", "title", "text"), 3, order=TEXTS.names)  # of WikiCLIR
 JUDGMENTS = Role(("query_id", "document_id", "grade"), 2, ("weight",))
 SPLITS = Role(("query_id", "split"), 2)
 PAIRS = Role(("query", "document", "grade"), 2, ("query_language", "document_language"))
 CLICKS = Role(("query", "document_id", "count"), 2, ("query_language",))
 PARALLEL = Role(("query", "document"), 2)
+# Stream -> its table, where each has one of its own.
+TABLES = {"queries": TEXTS, "documents": TEXTS, "judgments": JUDGMENTS, "splits": SPLITS}
 _ROLES = (TEXTS, JUDGMENTS, SPLITS, PAIRS, CLICKS)
 COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))
 _KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
@@ -72,7 +75,7 @@ def chosen_columns(
     if times > 1:
         raise input_error(where, f"{times} columns have the name {most!r}", "Rename one", line=line)
     chosen = [_name_in(by_plain, column, columns) for column in role.names]
-    needed = zip(role.columns[: role.needed], chosen)
+    needed = zip(role.names[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:
         others = [*(name for name in names if name not in chosen), *["NAME"] * len(missing)]
         said = ",".join(f"{column}={name_there}" for column, name_there in zip(missing, others))
@@ -125,13 +128,10 @@ def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str
     return next((by_plain[name] for name in map(plain, wanted) if name in by_plain), None)
 
 
-def values_of(
-    role: Role, record: Any, chosen: Sequence, places: Mapping[str, int] | None = None
-) -> list[Any]:
-    """The values of a row; `places` are those of all columns of a record that is a list."""
-    values = [ABSENT if key is None else record[key] for key in chosen]
+def values_of(role: Role, record: Mapping[str, Any], chosen: Sequence[str | None]) -> list[Any]:
+    """The values of a row in which the columns of a role have the chosen names."""
+    values = [ABSENT if name is None else record[name] for name in chosen]
     if role.others:
-        keys = zip(record, record) if places is None else places.items()
-        read = [key for key, column in zip(chosen, role.names) if column != "language"]
-        values.append({name: record[key] for name, key in keys if key not in read})
+        read = [name for name, column in zip(chosen, role.names) if column != "language"]
+        values.append({name: value for name, value in record.items() if name not in read})
     return values

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.cells import Place, in_file, judgments_in, splits_in, texts_in
-from tf_smoothclir.data.sources.columns import ABSENT, JUDGMENTS, SPLITS, TEXTS, Role, Row
+from tf_smoothclir.data.sources import cells
+from tf_smoothclir.data.sources.columns import ABSENT, TABLES, TEXTS, TITLED_TEXTS, Role, Row
 from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import SUFFIXES, read_table
@@ -29,7 +29,8 @@ class FileSource(Source):
     # "queries", "documents", "judgments" and perhaps "splits" -> the files of the stream, in order.
     files: dict[str, list[Path]]
     languages: dict[Path, str]  # of the texts of a file, or of the documents that it judges
-    role = TEXTS  # of the tables of texts; ids come first
+    sides: dict[Path, tuple[str, str]]  # of judgments: languages of their queries and documents
+    roles = TABLES  # of the table of each stream; where texts have ids, these come first
     queries_may_be_empty = True  # as some of published sets are
 
     def __init__(
@@ -40,14 +41,14 @@ class FileSource(Source):
         columns: Mapping[str, str] | None = None,
     ) -> None:
         self.columns = columns or {}
-        self.files, self.languages = {}, {}
+        self.files, self.languages, self.sides = {}, {}, {}
         self.name = set_name(directory.resolve().name, query_language, document_language)
         self.document_language = document_language
         self.query_language = query_language
 
-    def _rows(self, path: Path, role: Role) -> tuple[Iterator[Row], Place]:
+    def _rows(self, path: Path, role: Role) -> tuple[Iterator[Row], cells.Place]:
         """The rows of a file, and their places."""
-        return read_table(path, role, self.columns), in_file(path)
+        return read_table(path, role, self.columns), cells.in_file(path)
 
     def _add_files(self, stream: str, tables: Mapping[Path, str]) -> None:
         """Gives a stream its files, which may have languages."""
@@ -59,22 +60,32 @@ class FileSource(Source):
         language = self.languages.get(path, self.language_of(stream))
         prefix = self._prefix(stream, self.languages.get(path, ""))
         may_be_empty = stream == "documents" or self.queries_may_be_empty
-        rows, place = self._rows(path, self.role)
-        for line, text in texts_in(rows, place, language, may_be_empty=may_be_empty):
+        rows, place = self._rows(path, self.roles[stream])
+        for line, text in cells.texts_in(rows, place, language, may_be_empty=may_be_empty):
             yield line, text._replace(id=prefix + text.id) if prefix else text
 
     def _judgments(self, path: Path) -> Iterator[tuple[int, Judgment]]:
         """Yields (line number, judgment)."""
-        return judgments_in(*self._rows(path, JUDGMENTS))
+        role = self.roles["judgments"]
+        codes = self.sides.get(path, ("", self.languages.get(path, "")))
+        of_query, of_document = map(self._prefix, ("queries", "documents"), codes)
+        for line, judgment in cells.JUDGMENT_READERS[role](*self._rows(path, role)):
+            if of_query or of_document:
+                query_id, document_id, *rest = judgment
+                judgment = Judgment(of_query + query_id, of_document + document_id, *rest)
+            yield line, judgment
 
     def _splits(self, path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
         """Yields (line number, (query id, split))."""
-        return splits_in(*self._rows(path, SPLITS))
+        return cells.splits_in(*self._rows(path, self.roles["splits"]))
 
     def _records(self, stream: str, path: Path) -> Iterator[tuple[int, Any]]:
-        if stream in ("queries", "documents"):
-            return self._texts(stream, path)
-        return self._judgments(path) if stream == "judgments" else self._splits(path)
+        if stream in ("judgments", "splits"):
+            return self._judgments(path) if stream == "judgments" else self._splits(path)
+        if (role := self.roles[stream]) in cells.JUDGMENT_READERS:
+            column = cells.QUERY if stream == "queries" else cells.DOCUMENT
+            return cells.texts_of_column(column, *self._rows(path, role), self.language_of(stream))
+        return self._texts(stream, path)
 
     def _all(self, stream: str) -> Iterator[Any]:
         paths = self.files.get(stream, ())
@@ -87,9 +98,9 @@ class FileSource(Source):
         return self._all("documents")
 
     def metadata(self) -> Iterator[Mapping[str, Any]]:
-        if self.role is not TEXTS:
+        if self.roles["documents"] == TITLED_TEXTS:
             yield from super().metadata()
-        elif self._language_column("documents")[0] == TEXTS:
+        elif self.roles["documents"] == TEXTS:
             for path in self.files["documents"]:
                 code = {"language": self.languages[path]} if path in self.languages else {}
                 yield from ({**code, **row[-1]} for _, row in self._rows(path, WITH_OTHERS)[0])
@@ -115,7 +126,7 @@ class FileSource(Source):
         seen: set[str] = set()
         paths = [path for path in self.files[stream] if path in self.languages]
         for path in paths if len(paths) > 1 else ():
-            ids = {str(row[0]) for _, row in self._rows(path, self.role)[0]}
+            ids = {str(row[0]) for _, row in self._rows(path, self.roles[stream])[0]}
             if not seen.isdisjoint(ids):
                 return True
             seen |= ids
@@ -129,14 +140,11 @@ class FileSource(Source):
         """Whether the files of a stream, or its texts, say what language each is in."""
         if self.files[stream][0] in self.languages:
             return True
-        role, place = self._language_column(stream)
+        role, own = self.roles[stream], "query" if stream == "queries" else "document"
+        place = role.names.index("language" if role == TEXTS else f"{own}_language")
         rows = (row for path in self.files[stream] for _, row in self._rows(path, role)[0])
         # Objects of JSONL need not have the same fields.
         return any(row[place] is not ABSENT for row in itertools.islice(rows, _ROWS_SAMPLED))
-
-    def _language_column(self, stream: str) -> tuple[Role, int]:
-        """The role of the table of texts, and the place of their language in its rows."""
-        return TEXTS, TEXTS.names.index("language")
 
     def place(self, stream: str, index: int) -> str:
         for path in self.files[stream]:  # read again: only an error asks for a place

@@ -21,8 +21,7 @@ class IrDatasetsSource(Source):
 
     def __init__(self, name: str, document_language: str = "", query_language: str = ""):
         self.name = name
-        registry = _package(name)
-        self._set = _loaded(registry, name)
+        registry, self._set = _opened(name)
         parts = {part: f"{name}/{part}" for part in NAMES if f"{name}/{part}" in registry.registry}
         loaded = {part: registry.load(id_) for part, id_ in parts.items()}
         self._parts = {part: part_set for part, part_set in loaded.items() if _is_judged(part_set)}
@@ -84,21 +83,18 @@ class IrDatasetsSource(Source):
         return value
 
 
-def _package(name: str) -> Any:
+def _opened(name: str) -> tuple[Any, Any]:
+    """The package, and the set of a name."""
     try:
         import ir_datasets
     except ImportError as error:
         reason = f"it needs the package ir_datasets ({error})"
         remedy = "pip install '.[ir_datasets]' in the checkout"
         raise input_error(f"--ir_dataset={name}", reason, remedy) from None
-    return ir_datasets
-
-
-def _loaded(package: Any, name: str) -> Any:
     try:
-        return package.load(name)
+        return ir_datasets, ir_datasets.load(name)
     except KeyError:
-        near = difflib.get_close_matches(name, list(package.registry), n=3)
+        near = difflib.get_close_matches(name, list(ir_datasets.registry), n=3)
         hint = f"Did you mean {' or '.join(near)}? " if near else ""
         remedy = f"{hint}See https://ir-datasets.com"
         raise input_error(f"--ir_dataset={name}", "there is no such set", remedy) from None

@@ -7,15 +7,9 @@ from pathlib import Path
 
 from absl import logging
 
+from tf_smoothclir.data.sources import file_source, user_files
 from tf_smoothclir.data.sources.columns import COLUMNS, Role, plain
-from tf_smoothclir.data.sources.file_source import (
-    FileSource,
-    checked_directory,
-    files_named,
-    table_named,
-    tables_of,
-    unread,
-)
+from tf_smoothclir.data.sources.file_source import FileSource, table_named, tables_of, unread
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
 from tf_smoothclir.data.sources.memory import MemorySource
@@ -24,15 +18,7 @@ from tf_smoothclir.data.sources.splits import SelectedJudgments
 from tf_smoothclir.data.sources.tables import kind_of, read_table
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
-from tf_smoothclir.data.sources.user_files import (
-    CORPUS,
-    STREAMS,
-    BeirDirectory,
-    ClicksDirectory,
-    PairsFile,
-    QueryLog,
-    UserDirectory,
-)
+from tf_smoothclir.data.sources.user_files import CORPUS, STREAMS, BeirDirectory, PairsFile
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.utils.errors import input_error
@@ -49,13 +35,7 @@ def source_of(settings: DataSettings, in_memory: MemorySource | None = None) -> 
     is_whole = not source.is_judged or not (settings.max_queries or settings.max_train_queries)
     if is_whole and not wanted:
         return source
-    return SelectedJudgments(
-        source,
-        max_queries=settings.max_queries,
-        max_train_queries=settings.max_train_queries,
-        seed=settings.split_seed,
-        languages=wanted,
-    )
+    return SelectedJudgments(source, settings, wanted)
 
 
 def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, frozenset[str]]:
@@ -70,9 +50,11 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
             check_among(flag, codes, {t.language for t in getattr(source, stream)()}, source.name)
             wanted[stream] = frozenset(codes)
         elif len(codes) > 1:
+            is_there = stream == "documents" or source.is_judged
+            where = source.place(stream, 0) if is_there else source.name
             raise input_error(
                 f"--{flag}={','.join(codes)}",
-                f"{source.place(stream, 0)} does not say what language each text is in",
+                f"{where} does not say what language each text is in",
                 "Give it a column named language, or give one language",
             )
     if wanted and not source.is_judged:
@@ -83,25 +65,18 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
     return wanted
 
 
-def _left_out(settings: DataSettings, flag: str) -> list[str]:
-    """The languages of a directory that --document_language or --query_language leaves out."""
-    codes, whole = codes_of(flag, getattr(settings, flag)), None
-    if codes:
-        whole = _whole(dataclasses.replace(settings, **{flag: ALL}))
-    stream = "documents" if flag == "document_language" else "queries"
-    languages: set[str] = set()
-    if isinstance(whole, WikiClirDirectory):
-        languages = set(getattr(whole, flag).split(","))
-    elif isinstance(whole, FileSource) and whole.says_languages(stream):
-        languages = {text.language for text in getattr(whole, stream)()}
-    return sorted(filter(None, languages - {*codes}))
-
-
 def warn_of_left_out(settings: DataSettings, flags: Iterable[str]) -> None:
     """Warns of languages that settings leave out which are those of a run, not given."""
-    for flag in flags:
-        if others := _left_out(settings, flag):
-            texts = "documents" if flag == "document_language" else "queries"
+    given = {flag: codes_of(flag, getattr(settings, flag)) for flag in flags}
+    for flag, codes in given.items():
+        whole = _whole(dataclasses.replace(settings, **{flag: ALL})) if codes else None
+        texts = "documents" if flag == "document_language" else "queries"
+        languages: set[str] = set()
+        if isinstance(whole, WikiClirDirectory):
+            languages = set(getattr(whole, flag).split(","))
+        elif isinstance(whole, FileSource) and whole.says_languages(texts):
+            languages = {text.language for text in getattr(whole, texts)()}
+        if others := sorted(filter(None, languages - {*codes})):
             logging.warning(
                 f"{settings.data_dir}: {texts} in {', '.join(others)} are left out, as the run has"
                 f" --{flag}={getattr(settings, flag)}. --{flag}=all reads them too."
@@ -157,7 +132,7 @@ def query_log_of(settings: DataSettings) -> Source:
     is_log = path.is_dir() and bool(tables_of(path, "queries"))
     if not is_log or tables_of(path, "judgments") or not tables_of(path, "documents"):
         return source_of(settings)
-    return QueryLog(path, *labels_of(settings), columns=columns_of(settings.columns))
+    return user_files.QueryLog(path, *labels_of(settings), columns=columns_of(settings.columns))
 
 
 def labels_of(settings: DataSettings) -> tuple[str, str]:
@@ -190,10 +165,10 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
     if path.is_file():
         reason, remedy = "this is no table", "Give pairs in .tsv, .csv, .jsonl or .parquet"
         raise input_error(f"--data_dir={settings.data_dir}", reason, remedy)
-    directory, parallel = checked_directory(path), parallel_files(settings.parallel)
+    directory, parallel = file_source.checked_directory(path), parallel_files(settings.parallel)
     published = bool(document_languages(directory))
     of_users = [name for name in ("documents", "pairs") if tables_of(directory, name)]
-    beir = bool(files_named(directory, CORPUS))
+    beir = bool(file_source.files_named(directory, CORPUS))
     layouts = published + len(of_users) + beir
     if layouts != 1:
         names = sorted(path.name for path in directory.iterdir())
@@ -227,7 +202,7 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
     if parallel or not (kinds or tables_of(directory, "queries")):
         documents = tables_of(directory, "documents")
         return UnjudgedDirectory(documents, *languages, columns=columns, parallel=parallel)
-    kind = ClicksDirectory if kinds == ["clicks"] else UserDirectory
+    kind = user_files.ClicksDirectory if kinds == ["clicks"] else user_files.UserDirectory
     return kind(directory, *languages, columns=columns)
 
 

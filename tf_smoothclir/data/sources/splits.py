@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 # What projects call a part -> what it is.
@@ -95,25 +96,13 @@ class SelectedJudgments(Source):
     # Splits that the set has are kept; others are drawn from what `max_queries` leaves, before
     # training queries are left out.
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        max_queries: int = 0,
-        max_train_queries: int = 0,
-        seed: int,
-        languages: Mapping[str, frozenset[str]] | None = None,
-    ):
-        self.name = source.name
-        self.query_language, self.document_language = (
-            source.query_language,
-            source.document_language,
-        )
-        self.max_skipped = source.max_skipped
-        self._source = source
-        self._max_queries, self._max_train_queries = max_queries, max_train_queries
-        self._seed = seed
-        self._languages = languages or {}
+    def __init__(self, source: Source, settings: DataSettings, languages: Mapping[str, Set[str]]):
+        self.name, self.max_skipped = source.name, source.max_skipped
+        self.query_language = source.query_language
+        self.document_language = source.document_language
+        self._source, self._languages, self._seed = source, languages, settings.split_seed
+        self._max_queries = settings.max_queries
+        self._max_train_queries = settings.max_train_queries
 
     def queries(self) -> Iterator[Text]:
         return self._records("queries")
@@ -154,41 +143,37 @@ class SelectedJudgments(Source):
     def _keeps(self, stream: str, record: Any) -> bool:
         if stream == "documents":
             return self._speaks(stream, record)
-        is_judgment = stream == "judgments"
-        return self._keeps_query(record[0]) and (not is_judgment or self._is_of_languages(record))
-
-    def _keeps_query(self, query_id: str) -> bool:
-        if query_id in self._foreign.get("queries", ()):
+        if stream == "judgments" and record.document_id in self._foreign["documents"]:
             return False
-        if self._max_queries and query_id not in self._judged:
-            return False
-        return not self._max_train_queries or query_id not in self._unused_training_queries
+        query_id = record[0]
+        return not (
+            query_id in self._foreign["queries"]
+            or (self._max_queries and query_id not in self._judged)
+            or (self._max_train_queries and query_id in self._unused_training_queries)
+        )
 
     def _speaks(self, stream: str, text: Text) -> bool:
         """Whether a text of a stream is in one of the languages that are kept."""
         return stream not in self._languages or text.language in self._languages[stream]
 
-    def _is_of_languages(self, judgment: Judgment) -> bool:
-        queries, documents = (self._foreign.get(name, ()) for name in ("queries", "documents"))
-        return judgment.query_id not in queries and judgment.document_id not in documents
-
     @functools.cached_property
-    def _foreign(self) -> dict[str, frozenset[str]]:
-        """The ids of each stream that are in no language that is kept."""
-        return {
-            stream: frozenset(
-                text.id
-                for text in getattr(self._source, stream)()
-                if not self._speaks(stream, text)
-            )
-            for stream in self._languages
-        }
+    def _foreign(self) -> dict[str, set[str]]:
+        """The ids of queries and of documents that are in no language that is kept."""
+        foreign: dict[str, set[str]] = {"queries": set(), "documents": set()}
+        for stream in self._languages:
+            texts = getattr(self._source, stream)()
+            foreign[stream] = {text.id for text in texts if not self._speaks(stream, text)}
+        return foreign
 
     @functools.cached_property
     def _judged(self) -> frozenset[str]:
         """The judged queries, of which `max_queries` leaves the first."""
-        judgments = filter(self._is_of_languages, self._source.judgments())
-        in_order = dict.fromkeys(judgment.query_id for judgment in judgments)
+        queries, documents = self._foreign["queries"], self._foreign["documents"]
+        in_order = dict.fromkeys(
+            judgment.query_id
+            for judgment in self._source.judgments()
+            if judgment.query_id not in queries and judgment.document_id not in documents
+        )
         return frozenset(itertools.islice(in_order, self._max_queries or None))
 
     @functools.cached_property

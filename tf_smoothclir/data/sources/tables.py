@@ -13,12 +13,12 @@ All but Parquet may be compressed (`.gz`). `columns` says which names a column m
 import csv
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tf_smoothclir.data.sources import line_files
 from tf_smoothclir.data.sources.columns import (
-    ABSENT,
     PARALLEL,
     TEXTS,
     TITLED_TEXTS,
@@ -28,13 +28,6 @@ from tf_smoothclir.data.sources.columns import (
     is_header,
     is_no_row,
     values_of,
-)
-from tf_smoothclir.data.sources.line_files import (
-    any_lines,
-    empty_file,
-    is_compressed,
-    suffix_of,
-    without_blank,
 )
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -59,18 +52,18 @@ def read_table(path: Path, role: Role, columns: Mapping[str, str] | None = None)
     """Yields the rows of a file; `columns`: column -> its name there, if it is another one."""
     if kind_of(path) == "parquet":
         return _parquet(path, role, columns or {})
-    return rows_of_lines(kind_of(path), path, role, any_lines(path), columns)
+    return rows_of_lines(kind_of(path), path, role, line_files.any_lines(path), columns)
 
 
 def kind_of(path: Path) -> str:
     """The kind of a table by the name of its file; "" if it is none."""
-    kind = KINDS.get(suffix_of(path), "")
-    return "" if kind == "parquet" and is_compressed(path) else kind
+    kind = KINDS.get(line_files.suffix_of(path), "")
+    return "" if kind == "parquet" and line_files.is_compressed(path) else kind
 
 
 def texts_role(path: Path) -> Role:
     """The columns of a file of texts: an id, a title and a text in those of WikiCLIR."""
-    return TITLED_TEXTS if suffix_of(path) in (".documents", ".queries") else TEXTS
+    return TITLED_TEXTS if line_files.suffix_of(path) in (".documents", ".queries") else TEXTS
 
 
 def rows_of_lines(
@@ -84,38 +77,30 @@ def rows_of_lines(
     if kind == "csv":
         return _csv(path, role, columns or {}, iter(lines))
     read = {"tsv": _tsv, "jsonl": _jsonl}[kind]
-    return read(path, role, columns or {}, without_blank(path, lines))
-
-
-def as_texts(rows: Iterator[Row], role: Role) -> Iterator[Row]:
-    """Rows of a `texts_role` as those of `TEXTS`."""
-    if role is not TITLED_TEXTS:
-        return rows
-    return ((line, [id_, text, title, ABSENT]) for line, (id_, title, text) in rows)
+    return read(path, role, columns or {}, line_files.without_blank(path, lines))
 
 
 def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):
-    order: list[int | None] = []
-    places: dict[str, int] = {}
+    header: Sequence[str] = ()
+    chosen: list[str | None] = []
     widths = sorted({role.needed, len(role.columns)})
-    width, shown = 0, f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
+    shown = f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
     for line, text in lines:
         fields = text.split("\t")
         if line == 1 and (is_header(fields, role, columns) or is_no_row(fields, role)):
-            order, width = _order(fields, role, columns, path), len(fields)
-            places = dict(zip(fields, range(width)))
-            shown = f"{width} ({', '.join(fields)})"
+            header, chosen = fields, chosen_columns(fields, role, columns, path, 1)
+            shown = f"{len(header)} ({', '.join(header)})"
             continue
         if line == 1 and role is not PARALLEL and (given := columns.keys() & {*role.names}):
             names = ", ".join(f"{column}={columns[column]}" for column in sorted(given))
             reason = f"--columns gives {names}, but this is no line of names"
             remedy = "Put a line of names first; or give --columns= where no table has such names"
             raise input_error(path, reason, remedy, line=line)
-        if not width and role.needed <= len(fields) <= len(role.columns):
-            width = len(fields)
-            order = [place if place < width else None for place in range(len(role.names))]
-            shown = f"{width} ({', '.join(role.columns[:width])})"
-        if len(fields) != width:
+        if not header and role.needed <= len(fields) <= len(role.columns):
+            header = role.columns[: len(fields)]
+            chosen = [name if name in header else None for name in role.names]
+            shown = f"{len(header)} ({', '.join(header)})"
+        if len(fields) != len(header):
             raise input_error(
                 path,
                 f"{len(fields)} tab-separated columns instead of {shown}",
@@ -123,20 +108,14 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
                 " line with the names of all",
                 line=line,
             )
-        yield line, values_of(role, fields, order, places)
-
-
-def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:
-    """The place of each column of a role among the fields of a header."""
-    names = chosen_columns(fields, role, columns, path, 1)
-    return [None if name is None else fields.index(name) for name in names]
+        yield line, values_of(role, dict(zip(header, fields)), chosen)
 
 
 def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, str]]):
     csv.field_size_limit(_FREE_BYTES)
     at, first = next(lines, (0, ""))
     if not at:
-        raise empty_file(path)
+        raise line_files.empty_file(path)
     try:
         headers = {d: next(csv.reader([first], delimiter=d), []) for d in _DELIMITERS}
     except csv.Error as error:
@@ -144,7 +123,7 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     named = (d for d, fields in headers.items() if is_header(fields, role, columns))
     # Of a header that does not name what is needed, the error shows the columns that there are.
     delimiter = next(named, None) or max(headers, key=lambda d: len(headers[d]))
-    begin, last, order = 1, 1, None
+    begin, last, header = 1, 1, None
 
     def texts() -> Iterator[str]:
         nonlocal last
@@ -156,18 +135,17 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     try:
         for fields in records:
             at, begin = begin, last + 1
-            if order is None:
-                order, width = _order(fields, role, columns, path), len(fields)
-                places = dict(zip(fields, range(width)))
-            elif len(fields) == width:
-                yield at, values_of(role, fields, order, places)
+            if header is None:
+                header, chosen = fields, chosen_columns(fields, role, columns, path, 1)
+            elif len(fields) == len(header):
+                yield at, values_of(role, dict(zip(header, fields)), chosen)
             elif fields:
-                reason = f"{len(fields)} values instead of {width}, as in the first line"
+                reason = f"{len(fields)} values instead of {len(header)}, as in the first line"
                 raise input_error(path, reason, _QUOTE, line=at)
     except csv.Error as error:
         raise _no_csv(path, error, begin) from None
     if begin == 2:
-        raise empty_file(path)
+        raise line_files.empty_file(path)
 
 
 def _no_csv(path: Path, error: csv.Error, line: int) -> InputError:
@@ -245,4 +223,4 @@ def _parquet(path: Path, role: Role, columns: Mapping) -> Iterator[Row]:
         reason = f"it cannot be read as Parquet ({' '.join(str(error).split())})"
         raise input_error(path, reason, "Write the file again", line=row + 1) from None
     if not row:
-        raise empty_file(path)
+        raise line_files.empty_file(path)

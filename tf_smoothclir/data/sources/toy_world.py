@@ -15,16 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.data.sources import toy_languages
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.languages import ALL
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.data.sources.toy_languages import (
-    ATTRIBUTES,
-    KINDS,
-    LANGUAGES,
-    Language,
-    load_language,
-)
+from tf_smoothclir.data.sources.toy_languages import ATTRIBUTES, KINDS, LANGUAGES, Language
 from tf_smoothclir.utils.errors import input_error
 
 VERSION = "1"
@@ -203,7 +198,7 @@ def entity_name(index: int) -> str:
 
 
 def _words_of(codes: str) -> dict[str, Language]:
-    return {code: load_language(code) for code in codes.split(",")}
+    return {code: toy_languages.load_language(code) for code in codes.split(",")}
 
 
 def example_queries(source: ToyWorld, among: Collection[str], most: int = 3) -> list[str]:

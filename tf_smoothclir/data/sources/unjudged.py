@@ -56,6 +56,9 @@ class UnjudgedDirectory(FileSource):
             for line, query, _ in self.sentences():
                 yield line, Text(f"s{line}", "", query, self.language_of(stream))
 
+    def says_languages(self, stream: str) -> bool:
+        return stream == "documents" and super().says_languages(stream)
+
     def splits(self) -> dict[str, str]:
         return {}
 

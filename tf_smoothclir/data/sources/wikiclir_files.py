@@ -39,7 +39,7 @@ class WikiClirDirectory(FileSource):
     are left out; without languages, the set has all that have judgments.
     """
 
-    role = TITLED_TEXTS
+    roles = FileSource.roles | dict.fromkeys(("queries", "documents"), TITLED_TEXTS)
 
     def __init__(
         self, directory: str | Path, document_language: str = "", query_language: str = ""
@@ -80,7 +80,7 @@ class WikiClirDirectory(FileSource):
             "documents": [documents[code] for code in chosen[1]],
             "judgments": list(there),
         }
-        self._sides = there
+        self.sides = there
         for stream, codes in zip(self.files, chosen):
             self.languages |= dict(zip(self.files[stream], codes))
         folders = sorted({path.parent for path in self.files["documents"]})
@@ -97,7 +97,7 @@ class WikiClirDirectory(FileSource):
         is_filtered = stream == "queries" and self._queries_are_shared
         wanted = self._judged_queries if is_filtered else None
         rows, place = self._rows(path, TITLED_TEXTS)
-        for line, (id_, title, text) in rows:
+        for line, (id_, text, title, _) in rows:
             if wanted is None or prefix + id_ in wanted:
                 yield line, Text(prefix + id_of(id_, "id", place, line), title, text, language)
 
@@ -122,13 +122,6 @@ class WikiClirDirectory(FileSource):
             for full_id in there or named[:1]:  # of no language: whoever loads the set is told
                 if wanted is None or full_id in wanted or not there:
                     yield line, (full_id, split)
-
-    def _judgments(self, path):
-        streams = "queries", "documents"
-        of_query, of_document = map(self._prefix, streams, self._sides[path])
-        for line, judgment in super()._judgments(path):
-            query_id, document_id = of_query + judgment.query_id, of_document + judgment.document_id
-            yield line, judgment._replace(query_id=query_id, document_id=document_id)
 
     def fingerprint(self) -> str:
         of_files = super().fingerprint()
