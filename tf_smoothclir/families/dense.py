@@ -58,12 +58,10 @@ _NAMES = {  # of losses and towers, where the value of the flag says too little
 class Dense(Family):
     """Two towers; its model is a `TwoTower`, which is trained, and its published one `Towers`."""
 
+    kept_in = "checkpoints"
     has_task = True
     half_content = "vectors"
     ranks_by = "two towers that give queries and documents vectors"
-
-    def path(self, run):
-        return run.checkpoints
 
     def check(self, run):
         from tf_smoothclir.training.tasks import check_weights

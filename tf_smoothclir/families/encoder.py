@@ -70,13 +70,12 @@ class NamedEncoder:
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
         """The vectors of texts by the head, else of length 1; `[texts, dim]` float32."""
         if role == "query" and self.student is not None:
-            return self._by_head(role, self.student.queries(texts))
+            return self._by_head(role, self.student.encoder.encode(texts))
         from tf_smoothclir.foreign_encoders.opening import store_of
 
         store = store_of(self.encoder, self.cache_dir)
         with self._lock:  # of which a store would think that they are other processes
-            vectors = (store.queries if role == "query" else store.documents)(texts)
-        return self._by_head(role, vectors)
+            return self._by_head(role, store.vectors(role, texts))
 
     def _by_head(self, role: str, vectors: np.ndarray) -> np.ndarray:
         return vectors if self.head is None else self.head.vectors(role, vectors)
@@ -122,7 +121,8 @@ class ForeignEncoderFamily(Family):
         if settings.distill:
             texts = [query.text for query in over.retrieval_set.source.queries()]
             texts = [texts[row] for row in queries_to_learn_from(over.retrieval_set)]
-            student = learn_student(store_of(encoder, cache_dir).queries, texts, seed)
+            encode = functools.partial(store_of(encoder, cache_dir).vectors, "query")
+            student = learn_student(encode, texts, seed)
         encoded = EncodedSet.of(encoder, over.retrieval_set.source, cache_dir, student=student)
         head, note = learn_head(encoded, over.retrieval_set, loss, seed)
         over.shared[self.name] = encoded if head is None else head.over(encoded)

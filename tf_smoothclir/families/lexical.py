@@ -37,14 +37,12 @@ _PAIRS_PER_CALL = 1024
 class Lexical(Family):
     """A translation table; its model is a `LexicalModel`, and its published one `LexicalParts`."""
 
+    kept_in = "lexical"
     has_table = True
     with_encoder = "lexical+encoder"
     half_content = "impacts of words"
     ranks_by = "a translation table"
     missing = "has not learned its lexical model yet"
-
-    def path(self, run):
-        return run.lexical
 
     def learn(self, over):
         from tf_smoothclir.lexical.learning import learn_lexical_model

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.foreign_encoders.protocol import unit_vectors
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.foreign_encoders.protocol import PLURALS, unit_vectors
 from tf_smoothclir.storage.files import read_arrays
 from tf_smoothclir.utils.errors import input_error
 
@@ -26,27 +27,20 @@ class VectorFile:
             shapes = ", ".join(f"{name} {a.dtype}{a.shape}" for name, a in arrays.items())
             reason = f"its arrays do not fit each other: {shapes}"
             raise input_error(path, reason, "Write one vector of numbers for each id, all as long")
-        self._rows = [
-            {str(id_): row for row, id_ in enumerate(ids)} for ids in (query_ids, document_ids)
-        ]
-        self._vectors = unit_vectors(queries, path), unit_vectors(documents, path)
+        self._of_roles = {
+            role: ({str(id_): row for row, id_ in enumerate(ids)}, unit_vectors(vectors, path))
+            for role, ids, vectors in zip(ROLES, (query_ids, document_ids), (queries, documents))
+        }
 
-    def queries(self, ids: Sequence[str]) -> np.ndarray:
-        """Unit vectors of queries, `[ids, dim]` float32."""
-        return self._of(0, ids)
-
-    def documents(self, ids: Sequence[str]) -> np.ndarray:
-        """Unit vectors of documents, `[ids, dim]` float32."""
-        return self._of(1, ids)
-
-    def _of(self, role: int, ids: Sequence[str]) -> np.ndarray:
-        rows = self._rows[role]
+    def vectors(self, role: str, ids: Sequence[str]) -> np.ndarray:
+        """Unit vectors of queries or documents, `[ids, dim]` float32."""
+        rows, vectors = self._of_roles[role]
         missing = [id_ for id_ in ids if id_ not in rows]
         if missing:
             raise input_error(
                 self._path,
-                f"it has no vector for {len(missing)} of {len(ids)}"
-                f" {('queries', 'documents')[role]}, such as {missing[0]!r}",
+                f"it has no vector for {len(missing)} of {len(ids)} {PLURALS[role]}, such as"
+                f" {missing[0]!r}",
                 "Write vectors for all texts of the set",
             )
-        return self._vectors[role][[rows[id_] for id_ in ids]]
+        return vectors[[rows[id_] for id_ in ids]]

@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder, unit_vectors
+from tf_smoothclir.foreign_encoders.protocol import PLURALS, ForeignEncoder, unit_vectors
 from tf_smoothclir.storage.files import locked, make_directory, open_to_write, write_text
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
 
-_PLURALS = {"query": "queries", "document": "documents"}
 _KEY = 16
 _TEXTS_AT_ONCE = 256
 _SECONDS_BETWEEN_NOTES = 60
@@ -35,15 +34,8 @@ class VectorStore:
         self._directory = make_directory(path, "--cache_dir")
         self._checked: set[str] = set()
 
-    def queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors of queries, `[texts, dim]` float32."""
-        return self._vectors("query", texts)
-
-    def documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors of documents, `[texts, dim]` float32."""
-        return self._vectors("document", texts)
-
-    def _vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
+    def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors of queries or documents, `[texts, dim]` float32."""
         keys = [hashlib.sha256(text.encode()).digest()[:_KEY] for text in texts]
         lock = self._directory / f"{role}.lock"
         reason, remedy = "another process is encoding with it", "Wait until it is done"
@@ -77,7 +69,7 @@ class VectorStore:
             return rows
         logging.warning(
             f"encoder {self._encoder.name}: its vectors are not those that were kept under this"
-            f" name. All {_PLURALS[role]} are encoded again."
+            f" name. All {PLURALS[role]} are encoded again."
         )
         for name in ("keys", "dim", "vectors"):  # in this order, a kill leaves none that counts
             (self._directory / f"{role}.{name}").unlink()
@@ -85,8 +77,7 @@ class VectorStore:
 
     def _asked(self, role: str, texts: list[str]) -> np.ndarray:
         """Unit vectors that the encoder gives texts."""
-        vectors = getattr(self._encoder, f"encode_{_PLURALS[role]}")(texts)
-        return unit_vectors(vectors, f"encoder {self._encoder.name}")
+        return unit_vectors(self._encoder.encode(role, texts), f"encoder {self._encoder.name}")
 
     def _rows(self, role: str) -> dict[bytes, int]:
         """Key of a text -> row of its vector."""
@@ -102,7 +93,7 @@ class VectorStore:
     def _encode(self, role: str, missing: dict[bytes, str]) -> None:
         """Encodes texts, shortest first, and appends their vectors."""
         order = sorted(missing, key=lambda key: len(missing[key]))
-        what = f"Encode {len(order)} {_PLURALS[role]} with {self._encoder.name}"
+        what = f"Encode {len(order)} {PLURALS[role]} with {self._encoder.name}"
         logging.info("%s", what)
         paths = [self._directory / f"{role}.{name}" for name in ("vectors", "keys", "dim")]
         rows, dim = len(self._rows(role)), self._dim(role)

@@ -39,16 +39,12 @@ _OF_FIRST_HITS = {
 
 
 def evaluate_and_report(
-    run: RunDirectory,
-    models: RunModels,
-    over: ModelsOverSet,
-    progress: Progress,
-    crossed: Evaluation | None = None,
+    run: RunDirectory, over: ModelsOverSet, progress: Progress, crossed: Evaluation | None = None
 ) -> dict:
     """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
     # Where there is cross-validation over all judged queries, it heads the report.
-    tokenized_set, retrievers = over.tokenized_set, over.retrievers
-    settings, retrieval_set = models.settings, over.retrieval_set
+    models, tokenized_set, retrievers = over.run_models, over.tokenized_set, over.retrievers
+    settings, retrieval_set = over.settings, over.retrieval_set
     is_judged = retrieval_set.source.is_judged
     chosen, negatives = settings.retrieval.ranks_with, settings.training.negatives
     evaluations = {
@@ -182,6 +178,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
     settings = models.settings
     retriever, retrieval_set = settings.retrieval.ranks_with, tokenized_set.retrieval_set
     titles = [family(name).title(model) for name, model in models.items()]
+    without = left_out(run.settings_asked_for(), settings)
     write_report(
         run.report,
         title=f"{retrieval_set.source.name}: {' and '.join(filter(None, titles))}",
@@ -190,7 +187,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
             "documents": _counted(retrieval_set.document_ids, retrieval_set.document_languages),
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
             **_facts_of_models(models, result["training"]),
-            **_left_out(run, settings),
+            **({"left out": without} if without else {}),
             "cut points between grades": _cut_points_fact(result["cut_points"])
             if retrieval_set.source.is_judged
             else "none: without judgments, predicted grades are 0",
@@ -221,11 +218,6 @@ def _by_length(result: Mapping) -> dict[str, str]:
     ]
     header = ["test queries", "number", *_OF_FIRST_HITS.values()]
     return {"First hits by length of the query": markdown_table(header, rows)} if rows else {}
-
-
-def _left_out(run: RunDirectory, settings: RunSettings) -> dict[str, str]:
-    without = left_out(run.settings_asked_for(), settings)
-    return {"left out": without} if without else {}
 
 
 def _cut_points_fact(cut_points: dict[str, Any]) -> str:
