@@ -22,10 +22,10 @@ from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.lexical import learning, positions, pseudo_queries, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import LexicalTexts, _Learner, learn_lexical_model
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import hard_candidates, unjudged_top
+from tf_smoothclir.lexical.words import FLAT, PositionProfile
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.settings import data, presets, text
 

@@ -10,9 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import impacts, spelling_mixed_in
-from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.lexical.words import PositionProfile, Words
 from tf_smoothclir.storage.files import (
     new_directory,
     open_to_write,

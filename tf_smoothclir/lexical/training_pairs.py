@@ -19,11 +19,10 @@ from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, pruned
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.lexical.words import FLAT, PositionProfile, Words
 from tf_smoothclir.utils import sparse as sp
 
 # Weights of a pair of a lower grade; one of the highest has 1.
@@ -155,20 +154,16 @@ class TrainingPairs:
     def _texts_of_pairs(
         self, profile: PositionProfile, with_lower: bool
     ) -> tuple[sp.csr_array, sp.csr_array]:
-        texts = self._known_words(self.mates.queries), self._words_of_mates.matrix(profile)
+        mates = self._known_words(self.mates.queries), self._words_of_mates.matrix(profile)
         if not with_lower:
-            return texts
-        both = zip(texts, self._of_lower_grades(profile))
+            return mates
+        words = self._known_words(self.lower.queries)
+        shares = self._texts.documents.of(self.lower.documents, _FIRST_WORDS).matrix(profile)
+        words = _without_common(words, self._texts.queries)
+        shares = _without_common(shares, self._texts.documents.matrix())
+        both = zip(mates, (words, shares))
         queries, documents = (sp.csr_array(sp.vstack(parts, format="csr")) for parts in both)
         return queries, documents
-
-    def _of_lower_grades(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
-        queries, documents = self.lower
-        shares = self._texts.documents.of(documents, _FIRST_WORDS).matrix(profile)
-        return (
-            _without_common(self._known_words(queries), self._texts.queries),
-            _without_common(shares, self._texts.documents.matrix()),
-        )
 
     def _known_words(self, query_rows: np.ndarray) -> sp.csr_array:
         """The words of queries that are in their vocabulary."""

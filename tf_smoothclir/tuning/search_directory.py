@@ -126,19 +126,17 @@ def trial_results(oracle: keras_tuner.Oracle) -> list[TrialResult]:
     """The finished trials of an oracle, best first; ties go to the earlier trial."""
     finished = [t for t in oracle.trials.values() if t.status == TrialStatus.COMPLETED]
     finished.sort(key=lambda trial: (-trial.score, trial.trial_id))
-    return [_trial_result(trial) for trial in finished]
-
-
-def _trial_result(trial) -> TrialResult:
-    last = trial.metrics.get_last_value
-    return TrialResult(
-        id=trial.trial_id,
-        values=trial_values(trial),
-        metrics={name: last(name) for name in METRICS},
-        seconds=last("seconds"),
-        best_epoch=last("best_epoch"),
-        diverged=bool(last("diverged")),
-    )
+    return [
+        TrialResult(
+            id=trial.trial_id,
+            values=trial_values(trial),
+            metrics={name: trial.metrics.get_last_value(name) for name in METRICS},
+            seconds=trial.metrics.get_last_value("seconds"),
+            best_epoch=trial.metrics.get_last_value("best_epoch"),
+            diverged=bool(trial.metrics.get_last_value("diverged")),
+        )
+        for trial in finished
+    ]
 
 
 def write_trial_results(

@@ -73,7 +73,13 @@ def tune(
             in_memory.keep(RunDirectory(output_dir).data, overwrite=overwrite)
         open_search(output_dir, settings, search, overwrite)
         oracle = _oracle(settings, search, output_dir / ORACLE_STATE)
-        _mention_cut_grid(oracle, search)
+        most = search.max_trials
+        if search.search == "grid" and count_combinations(oracle.get_space(), most + 1) > most:
+            logging.info(
+                "--max_trials=%d leaves out the end of the grid. Raise it, or spread the trials"
+                " with --search=random or --search=bayesian",
+                most,
+            )
         if num_workers > 1 and not own_role:
             sets = []  # each tuner worker loads them from the cache
             run_local_workers(
@@ -121,16 +127,6 @@ def _oracle(settings: RunSettings, search: Search, path: Path) -> DurableOracle:
         seed=settings.training.seed,
         **more,
     )
-
-
-def _mention_cut_grid(oracle: DurableOracle, search: Search) -> None:
-    most = search.max_trials
-    if search.search == "grid" and count_combinations(oracle.get_space(), most + 1) > most:
-        logging.info(
-            "--max_trials=%d leaves out the end of the grid. Raise it, or spread the trials with"
-            " --search=random or --search=bayesian",
-            most,
-        )
 
 
 def role() -> str:
