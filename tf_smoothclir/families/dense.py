@@ -161,7 +161,11 @@ class Dense(Family):
         return {self.name: VectorsInGraph(towers.towers["query"], encode)}
 
     def exported(self, models):
-        return SearchedTowers(models) if models.for_search else Towers.of_export(models)
+        if models.for_search:
+            return SearchedTowers(models)
+        version = models.manifest.version
+        towers = {role: load_part(models.export_dir, role, version).model for role in ROLES}
+        return Towers(towers, models.manifest.dim, models.manifest.epsilon)
 
     def index_half(self, models, kind):
         towers, data = models[self.name], models.manifest.data
@@ -221,15 +225,6 @@ class Towers:
     towers: Mapping[str, Any]  # by role
     dim: int
     epsilon: float
-
-    @classmethod
-    def of_export(cls, models: ExportedModels) -> Towers:
-        """Loads the towers of an export, after checking them; a search needs them in this way."""
-        manifest = models.manifest
-        towers = {
-            role: load_part(models.export_dir, role, manifest.version).model for role in ROLES
-        }
-        return cls(towers, manifest.dim, manifest.epsilon)
 
     def encoder(self, role: str) -> Encode:
         """The signature that encodes texts."""

@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from absl import logging
@@ -42,30 +42,26 @@ class _Saved:
 _ENCODER, _HEAD, _STUDENT = "encoder.json", "head.npz", "student.npz"  # files of a run
 
 
+@dataclasses.dataclass(eq=False)
 class NamedEncoder:
     """An encoder by what a run keeps of it, opened when texts are to be encoded."""
 
-    epsilon = 0.0
+    saved: _Saved
+    cache_dir: str = ""
+    opened: Any = None  # the encoder itself, where it is open
+    head: Any = None
+    student: Any = None
+    epsilon: ClassVar[float] = 0.0
 
-    def __init__(
-        self,
-        saved: _Saved,
-        cache_dir: str = "",
-        encoder: Any = None,
-        head: Any = None,
-        student: Any = None,
-    ):
-        """Takes what a run has kept, and the encoder itself where it is open."""
-        self.saved, self.dim, self.cache_dir = saved, saved.dim, cache_dir
-        self.head, self.student = head, student
-        self._encoder, self._lock = encoder, threading.Lock()
+    def __post_init__(self):
+        self.dim, self._lock = self.saved.dim, threading.Lock()
 
     @functools.cached_property
     def encoder(self) -> Any:
         """The encoder; a run's name for it is no reason to ask a server or to run code."""
         from tf_smoothclir.foreign_encoders.opening import reopened
 
-        return self._encoder or reopened(EncoderSettings(**self.saved.settings), self.saved.digest)
+        return self.opened or reopened(EncoderSettings(**self.saved.settings), self.saved.digest)
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
         """The vectors of texts by the head, else of length 1; `[texts, dim]` float32."""

@@ -1,8 +1,7 @@
-"""Query files, and hits as a TREC run."""
+"""Query files, and hits as TREC runs have them."""
 
 import csv
 import itertools
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +20,6 @@ from tf_smoothclir.data.sources.tables import (
     rows_of_lines,
     texts_role,
 )
-from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
 
@@ -94,18 +92,8 @@ def _kind_of_line(path: Path, first: str) -> str:
     return "csv" if any(is_csv) else ""
 
 
-class RunFile:
-    """Collects hits for a TREC run file; keeps ids and scores only."""
-
-    def __init__(self):
-        self._rankings: list[tuple[str, list[str], np.ndarray]] = []
-
-    def add(self, query_id: str, hits: Sequence[SearchHit]) -> None:
-        """Adds the hits of a query, best first."""
-        # Interned: the same document is found for many queries.
-        ids = [sys.intern(hit.id) for hit in hits]
-        self._rankings.append((query_id, ids, np.array([hit.score for hit in hits], np.float32)))
-
-    def write(self, path: str | os.PathLike) -> None:
-        """Writes the whole file or, after an error, none."""
-        write_run(path, self._rankings)
+def ranking_of(query_id: str, hits: Sequence[SearchHit]) -> tuple[str, list[str], np.ndarray]:
+    """A query with the ids and scores of its hits, best first, for `write_run`."""
+    # Interned: the same document is found for many queries.
+    ids = [sys.intern(hit.id) for hit in hits]
+    return query_id, ids, np.array([hit.score for hit in hits], np.float32)

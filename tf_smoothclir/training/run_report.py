@@ -178,6 +178,11 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
     settings = models.settings
     retriever, retrieval_set = settings.retrieval.ranks_with, tokenized_set.retrieval_set
     titles = [family(name).title(model) for name, model in models.items()]
+    training = result["training"]
+    training = {**training, "seconds_of_steps": training["seconds"] - models.seconds}
+    facts_of_models: dict[str, str] = {}
+    for name, model in models.items():
+        facts_of_models |= family(name).facts(model, settings, training)
     without = left_out(run.settings_asked_for(), settings)
     write_report(
         run.report,
@@ -186,7 +191,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
             "queries": _counted(retrieval_set.query_ids, retrieval_set.query_languages),
             "documents": _counted(retrieval_set.document_ids, retrieval_set.document_languages),
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
-            **_facts_of_models(models, result["training"]),
+            **facts_of_models,
             **({"left out": without} if without else {}),
             "cut points between grades": _cut_points_fact(result["cut_points"])
             if retrieval_set.source.is_judged
@@ -227,12 +232,3 @@ def _cut_points_fact(cut_points: dict[str, Any]) -> str:
     if power := cut_points["power"]:
         scores += f" times (known words of the query)^{power:.2g}"
     return f"scores {scores}; shares of the first hit's score {shares} (best for validation)"
-
-
-def _facts_of_models(models: RunModels, training: Mapping) -> dict[str, str]:
-    """Facts about the models and how they were trained."""
-    training = {**training, "seconds_of_steps": training["seconds"] - models.seconds}
-    facts = {}
-    for name, model in models.items():
-        facts |= family(name).facts(model, models.settings, training)
-    return facts
