@@ -19,7 +19,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import learning, positions, pseudo_queries, training_pairs
+from tf_smoothclir.lexical import learning, pseudo_queries, training_pairs, words
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import LexicalTexts, _Learner, learn_lexical_model
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
@@ -92,9 +92,9 @@ def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(t
 @cases(
     "gains, chosen",
     ((0.004, 0, 0, 0, 0), FLAT),
-    ((0.006, 0, 0, 0, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[0])),
-    ((0.006, 0.007, 0, 0, 0.008), PositionProfile(positions.HEIGHTS[1], positions.DECAYS[2])),
-    ((0, 0, 0, 0.006, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[1])),
+    ((0.006, 0, 0, 0, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[0])),
+    ((0.006, 0.007, 0, 0, 0.008), PositionProfile(words.HEIGHTS[1], words.DECAYS[2])),
+    ((0, 0, 0, 0.006, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[1])),
 )
 def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, gains, chosen):
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
@@ -142,7 +142,7 @@ def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains
     ({}, 0),
 )
 def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypatch, gains, chosen):
-    found = {weight: gains.get(n, 0.0) for n, weight in enumerate(positions.TITLE_WEIGHTS)}
+    found = {weight: gains.get(n, 0.0) for n, weight in enumerate(words.TITLE_WEIGHTS)}
 
     def measured(self, profile, lower_grades):
         assert not lower_grades
@@ -152,7 +152,7 @@ def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypa
     learner = _Learner(texts, 13, None)
     starts = dataclasses.replace(texts.documents, starts=np.zeros(len(texts.documents.offsets) - 1))
     learner._texts = SimpleNamespace(documents=starts, retrieval_set=texts.retrieval_set)
-    assert learner._best_title_weight(FLAT).title == (FLAT.title, *positions.TITLE_WEIGHTS)[chosen]
+    assert learner._best_title_weight(FLAT).title == (FLAT.title, *words.TITLE_WEIGHTS)[chosen]
     # Nor is there a choice without titles, or by sentences.
     sentences = SimpleNamespace(source=SimpleNamespace(is_judged=False))
     for others in (texts, SimpleNamespace(documents=starts, retrieval_set=sentences)):
