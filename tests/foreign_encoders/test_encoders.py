@@ -14,8 +14,7 @@ from tf_smoothclir.foreign_encoders import endpoint as endpoint_module
 from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
 from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
 from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
-from tf_smoothclir.foreign_encoders.vector_files import VectorFile
-from tf_smoothclir.foreign_encoders.vector_store import VectorStore
+from tf_smoothclir.foreign_encoders.vector_store import VectorFile, VectorStore
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.utils.errors import InputError
 

@@ -14,8 +14,7 @@ from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
 from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
 from tf_smoothclir.foreign_encoders.python_encoders import LIBRARIES, imported, of_library
 from tf_smoothclir.foreign_encoders.student import Student
-from tf_smoothclir.foreign_encoders.vector_files import VectorFile
-from tf_smoothclir.foreign_encoders.vector_store import VectorStore
+from tf_smoothclir.foreign_encoders.vector_store import VectorFile, VectorStore
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.two_tower.scorer import DenseRetriever
 from tf_smoothclir.utils.errors import input_error

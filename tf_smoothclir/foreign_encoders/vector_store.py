@@ -1,8 +1,8 @@
-"""Vectors of a foreign encoder, kept by the digest of their text: no text is encoded twice.
+"""Vectors of a foreign encoder: kept by the digest of their text, or in a file that somebody made.
 
-A directory has, for queries and for documents, `<role>.keys` (16 bytes of a digest each) and
-`<role>.vectors` (float32 rows in the same order). Both only grow, vectors first, so after a kill
-the whole rows that both have are good.
+The directory of a store has, for queries and for documents, `<role>.keys` (16 bytes of a digest
+each) and `<role>.vectors` (float32 rows in the same order). Both only grow, vectors first, so after
+a kill the whole rows that both have are good.
 """
 
 import hashlib
@@ -13,8 +13,15 @@ from pathlib import Path
 import numpy as np
 from absl import logging
 
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.foreign_encoders.protocol import PLURALS, ForeignEncoder, unit_vectors
-from tf_smoothclir.storage.files import locked, make_directory, open_to_write, write_text
+from tf_smoothclir.storage.files import (
+    locked,
+    make_directory,
+    open_to_write,
+    read_arrays,
+    write_text,
+)
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
 
@@ -22,10 +29,11 @@ _KEY = 16
 _TEXTS_AT_ONCE = 256
 _SECONDS_BETWEEN_NOTES = 60
 _TEXTS_CHECKED, _SAME = 8, 0.1  # distance of two vectors that differ by rounding
+_OF_FILE = ("query_ids", "queries", "document_ids", "documents")  # its arrays
 
 
 class VectorStore:
-    """Encodes texts by a foreign encoder, each text once."""
+    """Encodes texts by a foreign encoder, each text once, whatever process asks."""
 
     def __init__(self, encoder: ForeignEncoder, cache_dir: str | Path):
         """Opens the vectors of an encoder below a directory, which is made if it is missing."""
@@ -128,3 +136,36 @@ class VectorStore:
                     logging.info(
                         "%d of %d, %.1f texts/s, about %.0f s left", done, len(order), rate, left
                     )
+
+
+class VectorFile:
+    """An `.npz` file: strings `query_ids` and `document_ids`, `[texts]`; `queries`, `documents`."""
+
+    def __init__(self, path: str | Path):
+        """Reads and checks the file."""
+        self.name, self._path = Path(path).stem, path
+        arrays = read_arrays(path, *_OF_FILE)
+        query_ids, queries, document_ids, documents = (arrays[name] for name in _OF_FILE)
+        fits = queries.ndim == documents.ndim == 2 and queries.shape[1] == documents.shape[1]
+        fits &= queries.dtype.kind in "fiu" and documents.dtype.kind in "fiu"
+        if not fits or (len(query_ids), len(document_ids)) != (len(queries), len(documents)):
+            shapes = ", ".join(f"{name} {a.dtype}{a.shape}" for name, a in arrays.items())
+            reason = f"its arrays do not fit each other: {shapes}"
+            raise input_error(path, reason, "Write one vector of numbers for each id, all as long")
+        self._of_roles = {
+            role: ({str(id_): row for row, id_ in enumerate(ids)}, unit_vectors(vectors, path))
+            for role, ids, vectors in zip(ROLES, (query_ids, document_ids), (queries, documents))
+        }
+
+    def vectors(self, role: str, ids: Sequence[str]) -> np.ndarray:
+        """Unit vectors of queries or documents, `[ids, dim]` float32."""
+        rows, vectors = self._of_roles[role]
+        missing = [id_ for id_ in ids if id_ not in rows]
+        if missing:
+            raise input_error(
+                self._path,
+                f"it has no vector for {len(missing)} of {len(ids)} {PLURALS[role]}, such as"
+                f" {missing[0]!r}",
+                "Write vectors for all texts of the set",
+            )
+        return vectors[[rows[id_] for id_ in ids]]

@@ -41,14 +41,9 @@ class PositionProfile:
 
     def __str__(self):
         title = f", words of titles {self.title:g}" if self.title != FLAT.title else ""
-        if self.is_flat:
+        if not self.height:
             return f"all positions alike{title}"
         return f"positions weigh 1 + {self.height:g} exp(-position / {self.decay:g}){title}"
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether all positions count alike."""
-        return self.height == 0
 
 
 FLAT = PositionProfile()
