@@ -15,13 +15,7 @@ from absl import logging
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.foreign_encoders.protocol import PLURALS, ForeignEncoder, unit_vectors
-from tf_smoothclir.storage.files import (
-    locked,
-    make_directory,
-    open_to_write,
-    read_arrays,
-    write_text,
-)
+from tf_smoothclir.storage import files
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
 
@@ -39,7 +33,7 @@ class VectorStore:
         """Opens the vectors of an encoder below a directory, which is made if it is missing."""
         self._encoder = encoder
         path = Path(cache_dir, "encoders", encoder.digest[:32])
-        self._directory = make_directory(path, "--cache_dir")
+        self._directory = files.make_directory(path, "--cache_dir")
         self._checked: set[str] = set()
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
@@ -47,7 +41,7 @@ class VectorStore:
         keys = [hashlib.sha256(text.encode()).digest()[:_KEY] for text in texts]
         lock = self._directory / f"{role}.lock"
         reason, remedy = "another process is encoding with it", "Wait until it is done"
-        with locked(lock, self._encoder.name, reason, remedy):
+        with files.locked(lock, self._encoder.name, reason, remedy):
             if not texts:
                 return np.zeros((0, self._dim(role)), np.float32)
             rows = self._rows(role)
@@ -108,8 +102,8 @@ class VectorStore:
         begin = noted = time.monotonic()
         with (
             progress_bar(len(order), what, "texts") as bar,
-            open_to_write(paths[0], append=True) as of_vectors,
-            open_to_write(paths[1], append=True) as of_keys,
+            files.open_to_write(paths[0], append=True) as of_vectors,
+            files.open_to_write(paths[1], append=True) as of_keys,
         ):
             of_keys.truncate(rows * _KEY)  # what a killed process left
             of_vectors.truncate(rows * dim * 4)
@@ -122,7 +116,7 @@ class VectorStore:
                     raise input_error(f"encoder {self._encoder.name}", reason, remedy)
                 if not dim:
                     dim = vectors.shape[1]
-                    write_text(paths[2], str(dim))
+                    files.write_text(paths[2], str(dim))
                 of_vectors.write(vectors.astype("<f4").tobytes())
                 of_vectors.flush()
                 of_keys.write(b"".join(keys))
@@ -144,7 +138,7 @@ class VectorFile:
     def __init__(self, path: str | Path):
         """Reads and checks the file."""
         self.name, self._path = Path(path).stem, path
-        arrays = read_arrays(path, *_OF_FILE)
+        arrays = files.read_arrays(path, *_OF_FILE)
         query_ids, queries, document_ids, documents = (arrays[name] for name in _OF_FILE)
         fits = queries.ndim == documents.ndim == 2 and queries.shape[1] == documents.shape[1]
         fits &= queries.dtype.kind in "fiu" and documents.dtype.kind in "fiu"

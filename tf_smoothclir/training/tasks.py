@@ -15,15 +15,7 @@ from tf_smoothclir.training.initial_run import initial_run
 from tf_smoothclir.training.processes import SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet
-from tf_smoothclir.two_tower.builder import (
-    build_model,
-    configured_loss,
-    cut_to,
-    load_pretrained,
-    start_bilingual,
-    start_like,
-    start_token_weights,
-)
+from tf_smoothclir.two_tower import builder
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import TwoTowerTask
 from tf_smoothclir.utils.memory import give_back_memory
@@ -43,7 +35,7 @@ class ObjectiveInputs:
 
 def check_model(settings: RunSettings) -> None:
     """Checks what the model does not take, before anything is written."""
-    configured_loss(settings)
+    builder.configured_loss(settings)
 
 
 def objective_inputs(
@@ -59,13 +51,13 @@ def objective_inputs(
     vocabularies = processes.vocabularies() or {
         role: tokenized_set.vocabulary(role) for role in ROLES
     }
-    model = build_model(settings, vocabularies)
+    model = builder.build_model(settings, vocabularies)
     if processes.is_chief and not run.begun:
-        load_pretrained(model, settings, vocabularies)
-        start_bilingual(model, settings, training_set)
-        start_token_weights(model, settings, tokenized_set)
+        builder.load_pretrained(model, settings, vocabularies)
+        builder.start_bilingual(model, settings, training_set)
+        builder.start_token_weights(model, settings, tokenized_set)
         if (initial := initial_run(settings)) is not None:
-            start_like(model, load_model(initial), training_set)
+            builder.start_like(model, load_model(initial), training_set)
     batches = processes.batches(settings.training)
     give_back_memory()  # of what built the model
     return ObjectiveInputs(model, settings, tokenized_set, training_set, run, batches)
@@ -100,6 +92,6 @@ def load_model(run: RunDirectory, dim: int = 0) -> TwoTower:
     """Restores the model of a run with the weights of its best epoch."""
     check_weights(run)
     settings = run.settings()
-    model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
+    model = builder.build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
     BestWeights(run.checkpoints, tf_weights(model)).restore()
-    return cut_to(model, dim) if dim not in (0, settings.model.dim) else model
+    return builder.cut_to(model, dim) if dim not in (0, settings.model.dim) else model
