@@ -10,16 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tf_smoothclir.data.sources import tables
 from tf_smoothclir.data.sources.cells import in_file, texts_in
 from tf_smoothclir.data.sources.columns import TEXTS, is_header
 from tf_smoothclir.data.sources.line_files import any_lines, without_blank
-from tf_smoothclir.data.sources.tables import (
-    as_texts,
-    kind_of,
-    read_table,
-    rows_of_lines,
-    texts_role,
-)
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
 
@@ -56,13 +50,13 @@ def read_queries(path: str | Path) -> Iterator[Query]:
 
 
 def _queries(path: Path) -> Iterator[tuple[int, Query]]:
-    if kind_of(path) == "parquet":
-        rows = read_table(path, TEXTS)
+    if tables.kind_of(path) == "parquet":
+        rows = tables.read_table(path, TEXTS)
     else:
         lines = any_lines(path)
         first = next(lines, None)
         lines = itertools.chain([] if first is None else [first], lines)
-        kind = kind_of(path) or _kind_of_line(path, first[1] if first else "")
+        kind = tables.kind_of(path) or _kind_of_line(path, first[1] if first else "")
         if not kind:
             for line, text in without_blank(path, lines):
                 if "\t" in text:
@@ -70,8 +64,8 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
                     raise input_error(path, reason, _LINES, line=line)
                 yield line, Query(str(line), text)
             return
-        role = texts_role(path)  # nobody asks titles
-        rows = as_texts(rows_of_lines(kind, path, role, lines), role)
+        role = tables.texts_role(path)  # nobody asks titles
+        rows = tables.as_texts(tables.rows_of_lines(kind, path, role, lines), role)
     for line, text in texts_in(rows, in_file(path)):
         yield line, Query(text.id, text.text)
 
