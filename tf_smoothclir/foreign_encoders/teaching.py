@@ -8,7 +8,6 @@ gets wrong does not repeat, translations do.
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.stats
 from absl import logging
 
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed
@@ -54,8 +53,10 @@ def taught(source: Source, encoded: EncodedSet, split_seed: int) -> tuple[Memory
         encoded = Head.of(encoded.queries[rows], encoded.documents, split_seed).over(encoded)
     first_hits, margins = _first_hits(encoded, rows)
     grade = max([1, *(judgment.grade for judgment in judgments)])
+    from scipy.stats import rankdata  # here, because loading it takes nearly a second
+
     # By the rank of each margin among all; of equal ones, the middle.
-    weights = _LEAST_WEIGHT + (scipy.stats.rankdata(margins) - 0.5) / len(margins)
+    weights = _LEAST_WEIGHT + (rankdata(margins) - 0.5) / len(margins)
     labels = [
         Judgment(queries[query].id, document_ids[hit], grade, weight)
         for query, hit, weight in zip(rows, first_hits, weights.round(4).tolist())
