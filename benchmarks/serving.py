@@ -95,7 +95,7 @@ def _lexical_parts(directory: str, size: int, *, with_towers: bool):
 
     from tf_smoothclir.hybrid.fusion import Fusion
     from tf_smoothclir.lexical.model import LexicalModel
-    from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+    from tf_smoothclir.lexical.words import FLAT, PositionProfile
     from tf_smoothclir.publishing.exported_lexical import LexicalParts
     from tf_smoothclir.settings.text import TextSettings
 

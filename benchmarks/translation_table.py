@@ -16,7 +16,7 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+from tf_smoothclir.lexical.words import FLAT, PositionProfile
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 

@@ -17,7 +17,7 @@ from benchmarks.workload import Workload
 from tests.cases import cases
 from tests.engines.test_milvus import needs_milvus
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir.lexical.positions import FLAT
+from tf_smoothclir.lexical.words import FLAT
 from tf_smoothclir.optimizers import OPTIMIZERS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.training.train import train

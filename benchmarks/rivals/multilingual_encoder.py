@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import types
 from collections.abc import Iterator, Sequence
@@ -27,19 +28,20 @@ def variants(texts: RivalTexts) -> Iterator[Ready]:
     )
     encoder = PythonEncoder(methods, name="multilingual-e5-small", digest=f"{_WORDS} words")
     store = store_of(encoder)
-    documents = store.documents([text_read(text, titles=True) for text in source.documents()])
+    read = [text_read(text, titles=True) for text in source.documents()]
+    documents = store.vectors("document", read)
     queries = [query.text for query in source.queries()]
     as_written = dict(zip(texts.queries, queries))
 
     def rows(query_rows):
-        return store.queries([queries[row] for row in query_rows]) @ documents.T
+        return store.vectors("query", [queries[row] for row in query_rows]) @ documents.T
 
     def answer(query):
-        (vector,) = unit_vectors(encoder.encode_queries([as_written.get(query, query)]))
+        (vector,) = unit_vectors(encoder.encode("query", [as_written.get(query, query)]))
         return best_documents(documents @ vector)
 
     seconds = time.monotonic() - begin
-    yield Ready(rows, answer, seconds, encode=encoder.encode_documents)
+    yield Ready(rows, answer, seconds, encode=functools.partial(encoder.encode, "document"))
 
 
 def _cut(texts: Sequence[str]) -> list[str]:

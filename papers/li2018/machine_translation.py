@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.lexical.learning import learn_table
+from tf_smoothclir.lexical.learning import TableLearner
 from tf_smoothclir.lexical.sparse_tables import inverted
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
@@ -42,7 +42,7 @@ class TranslatedCell(Cell):
         begin, tokenized_set = time.monotonic(), opened_set(self.settings)
         texts = LexicalTexts(tokenized_set, self.settings.text.max_query_tokens)
         retrieval_set = tokenized_set.retrieval_set
-        rows, choices = chosen(texts, learn_table(texts, seed=self.seed).table)
+        rows, choices = chosen(texts, TableLearner(texts, seed=self.seed).table().table)
         retriever = RowRetriever(rows, retrieval_set.tie_order)
         training = {"seconds": round(time.monotonic() - begin, 3), **choices}
         self.measure(retrieval_set, retriever, training)

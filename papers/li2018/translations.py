@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.lexical.learning import learn_table
+from tf_smoothclir.lexical.learning import TableLearner
 from tf_smoothclir.lexical.sparse_tables import entry_rows, inverted
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import NO_WORD, Words
@@ -46,7 +46,7 @@ class WordTranslations:
     @classmethod
     def learn(cls, texts: LexicalTexts, seed: int) -> WordTranslations:
         """Learns a translation table from the training pairs of a set."""
-        table = learn_table(texts, seed=seed).table
+        table = TableLearner(texts, seed=seed).table().table
         occurrences = texts.occurrences
         to_documents = inverted(table, occurrences / max(1, occurrences.sum()))
         of_documents = _best(by_table(table, sp.csr_array(texts.spelling.T), 1))

@@ -14,8 +14,7 @@ from tf_smoothclir.foreign_encoders import endpoint as endpoint_module
 from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
 from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
 from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
-from tf_smoothclir.foreign_encoders.vector_files import VectorFile
-from tf_smoothclir.foreign_encoders.vector_store import VectorStore
+from tf_smoothclir.foreign_encoders.vector_store import VectorFile, VectorStore
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -49,7 +48,7 @@ def test_an_endpoint_is_asked_in_batches_and_again_where_that_may_help(no_pauses
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with stand_in.endpoint(refusals=[503, 429]) as (asked, url):
         encoder = EndpointEncoder(url + "/", "small", query_prefix="query: ", texts_per_request=2)
-        vectors = encoder.encode_queries(TEXTS)
+        vectors = encoder.encode("query", TEXTS)
     np.testing.assert_allclose(vectors, stand_in.encode(["query: " + text for text in TEXTS]))
     assert [len(body["input"]) for *_, body in asked] == [2, 2, 2, 2, 1]  # the first thrice
     assert {(path, key) for path, key, _ in asked} == {("/v1/embeddings", "Bearer secret")}
@@ -69,13 +68,13 @@ def test_an_endpoint_is_asked_in_batches_and_again_where_that_may_help(no_pauses
 def test_an_endpoint_that_answers_something_else_is_an_error(refusals, answer, message):
     with stand_in.endpoint(refusals, answer) as (asked, url):
         with pytest.raises(InputError, match=message):
-            EndpointEncoder(url, "small").encode_documents(TEXTS)
+            EndpointEncoder(url, "small").encode("document", TEXTS)
         assert len(asked) == (6 if len(refusals) > 6 else 1)
 
 
 def test_an_endpoint_that_is_not_there_is_an_error():
     with pytest.raises(InputError, match="does not answer"):
-        EndpointEncoder("http://127.0.0.1:9/v1", "small").encode_documents(["a"])
+        EndpointEncoder("http://127.0.0.1:9/v1", "small").encode("document", ["a"])
 
 
 @cases(
@@ -90,8 +89,8 @@ def test_an_endpoint_that_is_not_there_is_an_error():
 )
 def test_functions_and_objects_of_libraries_encode(model):
     encoder = PythonEncoder(model, query_prefix="q ", document_prefix="d ")
-    np.testing.assert_array_equal(encoder.encode_queries(["ab"]), stand_in.encode(["q ab"]))
-    np.testing.assert_array_equal(encoder.encode_documents(["ab"]), stand_in.encode(["d ab"]))
+    np.testing.assert_array_equal(encoder.encode("query", ["ab"]), stand_in.encode(["q ab"]))
+    np.testing.assert_array_equal(encoder.encode("document", ["ab"]), stand_in.encode(["d ab"]))
 
 
 def test_a_keras_model_of_strings_encodes():
@@ -102,7 +101,7 @@ def test_a_keras_model_of_strings_encodes():
     outputs = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(5, 3)(ids))
     model = keras.Model(inputs, outputs)
     encoder, (table,) = PythonEncoder(model, name="k", query_prefix="a "), model.get_weights()
-    found = encoder.encode_documents(["b c", "c a"]), encoder.encode_queries(["b", "c"])
+    found = encoder.encode("document", ["b c", "c a"]), encoder.encode("query", ["b", "c"])
     a, b, c = table[2:]
     np.testing.assert_allclose(found[0], [(b + c) / 2, (c + a) / 2], rtol=1e-5)
     np.testing.assert_allclose(found[1], [(a + b) / 2, (a + c) / 2], rtol=1e-5)
@@ -111,25 +110,27 @@ def test_a_keras_model_of_strings_encodes():
 @cases("made", np.zeros(3), np.zeros((2, 3)), np.zeros((3, 0)), np.array([["a"]] * 3))
 def test_a_function_that_returns_something_else_is_an_error(made):
     with pytest.raises(InputError, match="one vector of numbers for each text"):
-        PythonEncoder(lambda texts: made).encode_queries(["a", "b", "c"])
+        PythonEncoder(lambda texts: made).encode("query", ["a", "b", "c"])
 
 
 def test_each_text_is_encoded_once_whatever_is_killed(tmp_path):
     calls = []
     encoder = PythonEncoder(counting(calls), digest="counting")
-    assert VectorStore(encoder, tmp_path).queries([]).shape == (0, 0)  # before any is known
+    assert VectorStore(encoder, tmp_path).vectors("query", []).shape == (0, 0)  # none is known
     for _ in range(2):
-        vectors = VectorStore(encoder, tmp_path).documents([*TEXTS, "aab"])
+        vectors = VectorStore(encoder, tmp_path).vectors("document", [*TEXTS, "aab"])
     np.testing.assert_allclose(vectors, unit(stand_in.encode([*TEXTS, "aab"])), rtol=0, atol=1e-6)
     assert sorted(itertools.chain(*calls)) == sorted(TEXTS)
-    VectorStore(encoder, tmp_path).queries(["aab"])  # of another role
+    VectorStore(encoder, tmp_path).vectors("query", ["aab"])  # of another role
     assert calls[-1] == ["aab"]
     # Hazard: a process is killed between the vector and its key, or within either.
     (directory,) = (tmp_path / "encoders").iterdir()
     keys = (directory / "document.keys").read_bytes()
     (directory / "document.keys").write_bytes(keys[: 3 * 16 + 5])
     calls.clear()
-    np.testing.assert_array_equal(VectorStore(encoder, tmp_path).documents(TEXTS), vectors[:5])
+    np.testing.assert_array_equal(
+        VectorStore(encoder, tmp_path).vectors("document", TEXTS), vectors[:5]
+    )
     assert len([*itertools.chain(*calls)]) == 2
 
 
@@ -145,15 +146,17 @@ def test_a_function_that_changed_under_its_name_encodes_again(tmp_path, caplog, 
         return PythonEncoder(encode)
 
     asked, texts = [], ["a" * length for length in range(1, 31)]
-    first = VectorStore(made(1.0), tmp_path).queries(texts)
+    first = VectorStore(made(1.0), tmp_path).vectors("query", texts)
     second = VectorStore(made(others), tmp_path)
-    given = second.queries(texts)
-    expected = VectorStore(made(others), tmp_path / "new").queries(texts) if warned else first
+    given = second.vectors("query", texts)
+    expected = (
+        VectorStore(made(others), tmp_path / "new").vectors("query", texts) if warned else first
+    )
     np.testing.assert_array_equal(given, expected)
     assert ("All queries are encoded again" in caplog.text) == warned
     assert asked[:2] == [30, 8]  # a few texts tell
     before = len(asked)
-    second.queries(texts)
+    second.vectors("query", texts)
     assert len(asked) == before
 
 
@@ -172,9 +175,9 @@ def test_a_file_has_vectors_by_id(tmp_path):
     np.savez(path, **arrays)
     encoder = encoder_of(EncoderSettings(encoder=str(path)))
     expected = unit(stand_in.encode(["c", "ab"]))
-    np.testing.assert_allclose(encoder.queries(["q2", "q1"]), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.vectors("query", ["q2", "q1"]), expected, atol=1e-6)
     with pytest.raises(InputError, match="no vector for 1 of 2 documents, such as 'd2'"):
-        encoder.documents(["d1", "d2"])
+        encoder.vectors("document", ["d1", "d2"])
     of_two = {"query_ids": ["q1"]}, {"queries": [["a"] * stand_in.DIM] * 2}
     nan = {"queries": np.full((2, stand_in.DIM), np.nan)}
     for wrong, message in zip((*of_two, nan), ("do not fit", "queries <U1", "2 of 2 vectors hold")):

@@ -120,7 +120,7 @@ def some_queries(number, seed):
 def similarity(student, texts, centre):
     """The mean cosine of its vectors and those of the encoder without what all have in common."""
     centred = unit_vectors(encode(texts) - centre)
-    return np.mean(np.sum(student.queries(texts) * centred, axis=1))
+    return np.mean(np.sum(student.encoder.encode(texts) * centred, axis=1))
 
 
 def test_it_reads_queries_that_it_has_never_seen_as_the_encoder_does():
@@ -134,14 +134,14 @@ def test_it_reads_queries_that_it_has_never_seen_as_the_encoder_does():
     assert {*WORDS, *queries} <= {*asked}  # each word alone too
     assert similarity(student, some_queries(50, seed=2), encode(queries).mean(axis=0)) > 0.9
     again = learn_student(encode, queries, seed=13)
-    np.testing.assert_array_equal(student.queries(queries), again.queries(queries))
+    np.testing.assert_array_equal(student.encoder.encode(queries), again.encoder.encode(queries))
 
 
 def test_words_that_it_does_not_know_are_read_by_their_characters():
     student = learn_student(encode, some_queries(30, seed=1), seed=13)
-    known, unknown = student.queries(["bador", "badors"])
+    known, unknown = student.encoder.encode(["bador", "badors"])
     assert known @ unknown > 0.5
-    assert not student.queries(["", " "]).any()
+    assert not student.encoder.encode(["", " "]).any()
 
 
 def test_its_tables_are_those_of_ridge_regression(monkeypatch):
@@ -165,7 +165,7 @@ def test_its_tables_are_those_of_ridge_regression(monkeypatch):
     # (XᵀAX + λI)⁻¹XᵀA = Xᵀ(XXᵀ + λA⁻¹)⁻¹, of six rows in place of 32,772.
     kernel = features @ features.T
     expected = kernel @ np.linalg.solve(kernel + 0.1 * np.linalg.inv(counted), targets)
-    found = learn_student(encode, queries, seed=13).queries(texts)
+    found = learn_student(encode, queries, seed=13).encoder.encode(texts)
     np.testing.assert_allclose(found, unit_vectors(expected), atol=2e-3)  # tanh, and float32
 
 
@@ -200,7 +200,7 @@ def test_a_model_server_reads_as_it_does(has_head):
         head = Head.of(vectors, vectors, seed=5)
     part = ExportedHead(head, student)
     texts = ["red apples", "apple " * 600, "äpfel 日本", "", "🍎", "\0"]
-    expected = student.queries(texts)
+    expected = student.encoder.encode(texts)
     if has_head:
         expected = head.vectors("query", expected)
     found = part.signatures["query"](text=np.array(texts, object))["vector"]

@@ -14,7 +14,7 @@ from tf_smoothclir.data.sources import memory, toy_world, user_files
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.foreign_encoders import python_encoders, teaching
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
-from tf_smoothclir.lexical.learning import learn_lexical_model
+from tf_smoothclir.lexical.learning import TableLearner
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.settings import data, presets
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -62,7 +62,7 @@ def test_a_table_that_learned_from_the_teacher_is_right_where_the_teacher_is_not
     text = presets.preset_settings("lexical").text
     retrieval_set = RetrievalSet.load(found, num_grades=2)
     texts = LexicalTexts(tokenize_set(retrieval_set, text, str(tmp_path)), text.max_query_tokens)
-    retriever = texts.retriever(learn_lexical_model(texts, seed=SEED))
+    retriever = texts.retriever(TableLearner(texts, seed=SEED).model())
     first = retriever.scores(np.arange(len(retrieval_set.query_ids))).argmax(axis=1)
     hits = [retrieval_set.document_ids[row] for row in first]
     right = dict(zip(retrieval_set.query_ids, hits)).items() & mates(world).items()

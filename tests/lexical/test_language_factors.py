@@ -12,11 +12,11 @@ from tests.lexical.helpers import counts
 from tests.lexical.test_scores import MODEL
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.lexical import initial_model, positions, psq, validation, word_weights
+from tf_smoothclir.lexical import initial_model, psq, validation, word_weights
 from tf_smoothclir.lexical import language_factors as module
 from tf_smoothclir.lexical.language_factors import balanced, first_of_each, language_factors
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.lexical.words import FLAT, Words
 from tf_smoothclir.settings.data import DataSettings
 
 # Vocabularies of [PAD], [UNK] and a word of queries; of [PAD], [UNK] and two words of documents.
@@ -118,7 +118,7 @@ def initial():
         table=matrix({(2, 2): 1.0, (3, 2): 0.5}, FORMER),
         lookalikes=matrix({(3, 2): 0.25}, FORMER),
         background=psq.background(FORMER_QUERIES),
-        fields=(positions.FLAT,),
+        fields=(FLAT,),
         weights=np.array([[0.3, 0.3, 0.7, 0.3, 0.3, 0.3, 0.1]], np.float32),
         evidence=np.array([0, 0, 3, 0], np.float32),
     )

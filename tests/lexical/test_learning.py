@@ -19,13 +19,13 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import learning, positions, pseudo_queries, training_pairs
+from tf_smoothclir.lexical import learning, pseudo_queries, training_pairs, words
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
-from tf_smoothclir.lexical.learning import LexicalTexts, _Learner, learn_lexical_model
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+from tf_smoothclir.lexical.learning import LexicalTexts, TableLearner
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import hard_candidates, unjudged_top
+from tf_smoothclir.lexical.words import FLAT, PositionProfile
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.settings import data, presets, text
 
@@ -53,7 +53,7 @@ def texts(tiny):
 
 @pytest.fixture(scope="module")
 def model(texts):
-    return learn_lexical_model(texts, seed=13)
+    return TableLearner(texts, seed=13).model()
 
 
 def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts, model):
@@ -67,7 +67,7 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
     (ranking,) = texts.retriever(model).rank(retrieval_set.queries_in("test"), 10)
     assert (ranking.grades(retrieval_set) == 2).any(axis=1).all()
     begin = time.monotonic()
-    again = learn_lexical_model(texts, seed=13)
+    again = TableLearner(texts, seed=13).model()
     assert 0 < again.seconds < time.monotonic() - begin + 0.001  # which is rounded
     assert again.feedback == model.feedback
     np.testing.assert_array_equal(again.weights, model.weights)
@@ -75,7 +75,7 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
 
 
 def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(texts, model):
-    again = learn_lexical_model(texts, seed=13, initial=model)
+    again = TableLearner(texts, seed=13, initial=model).model()
     assert again.describe() == model.describe()
     for name in ("fields", "feedback", "length_power", "mean_length", "lower_grades"):
         assert getattr(again, name) == getattr(model, name)
@@ -85,16 +85,16 @@ def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(t
     np.testing.assert_allclose(again.table.toarray(), model.table.toarray(), rtol=1e-6)
     np.testing.assert_array_equal(again.evidence, 2 * model.evidence)
     of_sentences = dataclasses.replace(model, on_documents=False, feedback=0.5)
-    again = learn_lexical_model(texts, seed=13, initial=of_sentences)
+    again = TableLearner(texts, seed=13, initial=of_sentences).model()
     assert (again.on_documents, again.feedback) == (True, model.feedback)
 
 
 @cases(
     "gains, chosen",
     ((0.004, 0, 0, 0, 0), FLAT),
-    ((0.006, 0, 0, 0, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[0])),
-    ((0.006, 0.007, 0, 0, 0.008), PositionProfile(positions.HEIGHTS[1], positions.DECAYS[2])),
-    ((0, 0, 0, 0.006, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[1])),
+    ((0.006, 0, 0, 0, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[0])),
+    ((0.006, 0.007, 0, 0, 0.008), PositionProfile(words.HEIGHTS[1], words.DECAYS[2])),
+    ((0, 0, 0, 0.006, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[1])),
 )
 def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, gains, chosen):
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
@@ -103,13 +103,15 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     pairs, name, asked = training_pairs.TrainingPairs, "whole_table", []
     table = getattr(pairs, name)
     monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
-    assert learn_lexical_model(texts, seed=13).fields == tuple(dict.fromkeys([chosen, FLAT]))
+    assert TableLearner(texts, seed=13).model().fields == tuple(dict.fromkeys([chosen, FLAT]))
     assert asked[0] == (FLAT, 0)  # all are measured by one table
 
 
 @cases("several, is_judged", (True, True), (False, False))
 def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
-    learner = _Learner.__new__(_Learner)  # which has learned no table to measure a profile by
+    learner = TableLearner.__new__(
+        TableLearner
+    )  # which has learned no table to measure a profile by
     source = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
     learner._texts = SimpleNamespace(retrieval_set=source)
     learner._documents = SimpleNamespace(has_several_passages=several)
@@ -126,8 +128,10 @@ def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
 )
 def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains, chosen):
     found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
-    monkeypatch.setattr(_Learner, "_measured", lambda *key: np.full((4, 3), 0.5) + found[key[-1]])
-    model = _Learner(texts, 13, None).model()
+    monkeypatch.setattr(
+        TableLearner, "_measured", lambda *key: np.full((4, 3), 0.5) + found[key[-1]]
+    )
+    model = TableLearner(texts, seed=13).table()
     assert model.lower_grades == chosen
     assert set(model.weights[0]) == {1}  # all words count alike, until weights are learned
     assert not model.weights[1:].any()
@@ -142,17 +146,17 @@ def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains
     ({}, 0),
 )
 def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypatch, gains, chosen):
-    found = {weight: gains.get(n, 0.0) for n, weight in enumerate(positions.TITLE_WEIGHTS)}
+    found = {weight: gains.get(n, 0.0) for n, weight in enumerate(words.TITLE_WEIGHTS)}
 
     def measured(self, profile, lower_grades):
         assert not lower_grades
         return 0.5 + np.broadcast_to(found.get(profile.title, 0), (4, 3))
 
-    monkeypatch.setattr(_Learner, "_measured", measured)
-    learner = _Learner(texts, 13, None)
+    monkeypatch.setattr(TableLearner, "_measured", measured)
+    learner = TableLearner(texts, seed=13)
     starts = dataclasses.replace(texts.documents, starts=np.zeros(len(texts.documents.offsets) - 1))
     learner._texts = SimpleNamespace(documents=starts, retrieval_set=texts.retrieval_set)
-    assert learner._best_title_weight(FLAT).title == (FLAT.title, *positions.TITLE_WEIGHTS)[chosen]
+    assert learner._best_title_weight(FLAT).title == (FLAT.title, *words.TITLE_WEIGHTS)[chosen]
     # Nor is there a choice without titles, or by sentences.
     sentences = SimpleNamespace(source=SimpleNamespace(is_judged=False))
     for others in (texts, SimpleNamespace(documents=starts, retrieval_set=sentences)):
@@ -162,12 +166,12 @@ def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypa
 
 @cases("best", 0, 3, 7)
 def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
-    learner, table = _Learner.__new__(_Learner), table_of(np.eye(2))
+    learner, table = TableLearner.__new__(TableLearner), table_of(np.eye(2))
     learner._dictionary, learner._mates = table, Pairs(np.zeros(1, int), np.zeros(1, int))
     qualities = iter(0.5 + 0.1 * (np.arange(len(learning.DICTIONARY_SHARES)) == best))
     learner._validation = lambda rows: next(qualities)
-    monkeypatch.setattr(_Learner, "_learned", lambda self, profile: (table, None))
-    monkeypatch.setattr(_Learner, "_scored_by", lambda *_: None)
+    monkeypatch.setattr(TableLearner, "_learned", lambda self, profile: (table, None))
+    monkeypatch.setattr(TableLearner, "_scored_by", lambda *_: None)
     assert learner._best_dictionary_share(FLAT) == learning.DICTIONARY_SHARES[best]
 
 
@@ -186,14 +190,14 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
         def in_passages(self, longest, seed):
             return Cut(longest)
 
-    learner = _Learner.__new__(_Learner)
+    learner = TableLearner.__new__(TableLearner)
     learner._documents, learner._seed = Cut(0), 13
 
     def measured(self, *table):
         assert table == (FLAT, 0)
         return np.full((4, 3), qualities[self._documents.longest])
 
-    monkeypatch.setattr(_Learner, "_measured", measured)
+    monkeypatch.setattr(TableLearner, "_measured", measured)
     learner._choose_passages((300, 100, 50))
     assert (learner._passage_words, learner._documents.longest) == (chosen, chosen)
 
@@ -202,14 +206,14 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
 def test_sentences_choose_nothing_by_documents(texts, model, monkeypatch, is_judged, lengths):
     tried = []
     monkeypatch.setattr(type(texts.retrieval_set.source), "is_judged", is_judged)
-    monkeypatch.setattr(_Learner, "_choose_passages", lambda self, given: tried.append(given))
+    monkeypatch.setattr(TableLearner, "_choose_passages", lambda self, given: tried.append(given))
     name = "with_best_factors_and_feedback"
-    monkeypatch.setattr(_Learner, name, lambda self, model: tried.append(1) or model)
-    learn_lexical_model(texts, seed=13, passage_words=(300, 100))
+    monkeypatch.setattr(TableLearner, name, lambda self, model: tried.append(1) or model)
+    TableLearner(texts, seed=13, passage_words=(300, 100)).model()
     assert tried == [lengths, 1][: 1 + is_judged]
     for own, expected in ((0, 300), (50, 50)):  # a model that has chosen keeps its passages
         chosen = dataclasses.replace(model, passage_words=own)
-        _Learner(texts, 13, None, passage_words=(300, 100), initial=chosen)
+        TableLearner(texts, seed=13, passage_words=(300, 100), initial=chosen)
         assert tried.pop() == (expected,)
 
 
@@ -220,7 +224,7 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     rows = (np.arange(number)[:, None] + [-3, 0, 3]).ravel() % number  # each between two others
     joined = texts.documents.of(rows)
     texts.documents = dataclasses.replace(joined, offsets=joined.offsets[::3])
-    learner = _Learner(texts, 13, None, passage_words=(60, 30))
+    learner = TableLearner(texts, seed=13, passage_words=(60, 30))
     found, pairs = learner._documents.passages, learner._documents.pairs
     documents, mates = pairs.mates.documents, pairs._words_of_mates
     passages = [found.starts[slice(*found.firsts[row : row + 2])] for row in documents]
@@ -240,7 +244,7 @@ def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
     qualities = [*(0.5 + 0.1 * (np.arange(len(learning.FEEDBACK_WEIGHTS)) == best_feedback))]
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
-    found = _Learner(texts, 13, None).with_best_factors_and_feedback(model)
+    found = TableLearner(texts, seed=13).with_best_factors_and_feedback(model)
     assert (found.length_power, found.on_documents) == (power, True)
     assert found.feedback == learning.FEEDBACK_WEIGHTS[best_feedback]
     assert found.mean_length == np.diff(texts.documents.offsets).mean()
@@ -248,8 +252,8 @@ def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power
 
 def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
     monkeypatch.setattr(training_pairs, "_COMMON", 1.0)  # the tiny set has few words
-    monkeypatch.setattr(_Learner, "_best_lower_grades", lambda self, profile: 0.1)
-    model = learn_lexical_model(texts, seed=13)
+    monkeypatch.setattr(TableLearner, "_best_lower_grades", lambda self, profile: 0.1)
+    model = TableLearner(texts, seed=13).model()
     assert model.lower_grades == 0.1
     pairs = training_pairs.TrainingPairs(texts)
     expected, without = (pairs.whole_table(model.fields[0], weight)[0] for weight in (0.1, 0.0))
@@ -259,7 +263,7 @@ def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
 
 def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized_set):
     texts = LexicalTexts(tokenized_set, 200)
-    model = learn_lexical_model(texts, seed=1)  # three training queries, some folds empty
+    model = TableLearner(texts, seed=1).model()  # three training queries, some folds empty
     scores = texts.retriever(model).scores(np.arange(len(texts.retrieval_set.query_ids)))
     assert np.isfinite(scores).all()
     assert (np.ptp(scores[5]) == 0) == (model.feedback == 0)  # a query without a word
@@ -268,7 +272,7 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
     without, grades = copy.copy(texts), np.where(training, 0, retrieval_set.grades)
     without.retrieval_set = dataclasses.replace(retrieval_set, grades=grades)
     with pytest.raises(sc.InputError, match="train split has a relevant document"):
-        learn_lexical_model(without, seed=1)
+        TableLearner(without, seed=1).model()
 
 
 @cases("judged_documents", 12, 11, ids=["all", "all but one"])
@@ -295,7 +299,7 @@ def test_one_pair_of_sentences_is_enough():
 
 def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):
     """Hazard: a table knows the words of the queries that it was learned from too well."""
-    learner, seen, weighed = _Learner(texts, 13, None), [], []
+    learner, seen, weighed = TableLearner(texts, seed=13), [], []
     tables = learner._documents.pairs.tables
     most = max(collections.Counter(texts.retrieval_set.query_rows.tolist()).values())
 
@@ -486,7 +490,7 @@ def test_they_are_as_long_as_queries_and_begin_by_the_profile(tiny_set, tmp_path
         tokens, whole = found.tokens("query")[query].tolist(), found.tokens("document")[document]
         assert len(tokens) == 2  # queries have two words, documents three
         begins |= {begin for begin in (0, 1) if whole[begin : begin + 2].tolist() == tokens}
-    assert begins == ({0, 1} if profile.is_flat else {0})
+    assert begins == ({0} if profile.height else {0, 1})
 
 
 def test_a_smaller_number_is_drawn_by_seed(tiny_set, tmp_path):

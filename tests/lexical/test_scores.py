@@ -21,12 +21,17 @@ from tf_smoothclir.encoder.word_evidence import NAMES
 from tf_smoothclir.lexical import model, posting_bounds, sparse_tables, word_weights
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.plain_reader import PlainReader
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.posting_bounds import filled_bounds, may_be_best
 from tf_smoothclir.lexical.postings import Postings, SparseRows, highest, lexical_rows
 from tf_smoothclir.lexical.psq import impacts
 from tf_smoothclir.lexical.text_reader import TextReader
-from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
+from tf_smoothclir.lexical.words import (
+    FLAT,
+    NO_WORD,
+    PositionProfile,
+    document_words,
+    same_spelling,
+)
 from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.protocols.text_search import QueryReading

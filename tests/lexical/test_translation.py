@@ -16,12 +16,11 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical import ibm_model_1
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
-from tf_smoothclir.lexical.words import same_spelling
+from tf_smoothclir.lexical.words import FLAT, PositionProfile, same_spelling
 from tf_smoothclir.papers.laboratory.translated import by_nearest, by_table, literal
 from tf_smoothclir.utils.errors import InputError
 

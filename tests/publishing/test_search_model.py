@@ -18,7 +18,7 @@ from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import postings, sparse_tables
 from tf_smoothclir.lexical.feedback import TERMS, Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+from tf_smoothclir.lexical.words import FLAT, PositionProfile
 from tf_smoothclir.protocols.scorer import RowRetriever
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing import exported_lexical, exported_scorers, exported_search

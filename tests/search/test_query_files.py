@@ -3,17 +3,18 @@
 import dataclasses
 import functools
 import gzip
+import itertools
 import os
 import threading
 
 import pytest
 
 from tests.cases import cases
-from tf_smoothclir.evaluation.trec import read_run
+from tf_smoothclir.evaluation.trec import read_run, write_run
 from tf_smoothclir.protocols import text_search
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
 from tf_smoothclir.search.display import carrying_words, highlighted, print_hits, shares
-from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
+from tf_smoothclir.search.query_files import numbered, ranking_of, read_queries
 from tf_smoothclir.utils.errors import InputError
 
 OTHERS = ("[", '[{"id": 1}]', "<top>", "<?xml version='1.0'?>")
@@ -70,11 +71,10 @@ def test_queries_come_through_a_pipe(tmp_path):
 
 
 def test_run_is_read_back_and_equal_scores_keep_their_order(tmp_path):
-    run, hit = RunFile(), functools.partial(SearchHit, grade=0, title="", text="")
-    run.add("q1", [hit(1, 0.5, id="d2"), hit(2, 0.5, id="d1"), hit(3, -0.25, id="d3")])
-    run.add("q2", [])
-    run.add("q3", [hit(1, 0.75, id="d1")])
-    run.write(tmp_path / "run")
+    hit = functools.partial(SearchHit, grade=0, title="", text="")
+    of_1 = [hit(1, 0.5, id="d2"), hit(2, 0.5, id="d1"), hit(3, -0.25, id="d3")]
+    hits = {"q1": of_1, "q2": [], "q3": [hit(1, 0.75, id="d1")]}
+    write_run(tmp_path / "run", itertools.starmap(ranking_of, hits.items()))
     lines = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
     assert [" ".join(line[:4] + line[5:]) for line in lines] == [
         "q1 Q0 d2 1 tf_smoothclir",

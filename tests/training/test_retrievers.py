@@ -89,7 +89,7 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
 def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_path, monkeypatch):
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
     stages = [
-        (lexical_learning, "learn_lexical_model"),
+        (lexical_learning, "TableLearner"),
         (trainer.Trainer, "train"),
         (hybrid_learning, "learn_fusion"),
         (run_report, "evaluate_splits"),

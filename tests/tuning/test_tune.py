@@ -272,7 +272,7 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(searched, setti
 def test_thresholds_are_as_many_as_the_grades_of_the_set_need(tmp_path, commands):
     settings = test_grades.write_set(tmp_path / "binary", highest=1)
     (tmp_path / "out").mkdir()
-    tune.open_search(tmp_path / "out", settings, Search())  # of two thresholds
+    search_directory.open_search(tmp_path / "out", settings, Search())  # of two thresholds
     given = [f"--data_dir={settings.data.data_dir}", f"--cache_dir={tmp_path}/cache"]
     done = commands.run("trainers.tune", *given, f"--output_dir={tmp_path}/out")
     assert done.returncode != 0

@@ -11,25 +11,15 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.index.builder import Half, build_index, halves_of, index_in_memory
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.publishing.export_directory import ExportManifest, latest_manifest
-from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
+from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.storage.folder import MANIFEST, state_of_files
-from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import PathText, local_path
-
-
-def published_models(path: Path, run: RunDirectory | None) -> ExportedModels:
-    """Models of an export, or those that an export of a run would have."""
-    if run is None:
-        return load_exported_models(path)
-    from tf_smoothclir.publishing.export import models_of_run  # takes a second
-
-    return models_of_run(run)
 
 
 def check_is_export(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from tf_smoothclir.data.sources.cells import (
     Place,
@@ -27,9 +27,6 @@ from tf_smoothclir.data.sources.columns import (
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.utils.errors import input_error
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
 
 
 class Frame(Protocol):

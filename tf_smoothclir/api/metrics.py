@@ -16,12 +16,7 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.api.given import whole_number
-from tf_smoothclir.losses.labels import (
-    broadcast_weights,
-    given_labels,
-    keras_mask,
-    weights_of_lists,
-)
+from tf_smoothclir.losses import labels
 
 
 class _ListMetric(keras.metrics.Mean):
@@ -51,16 +46,16 @@ class _ListMetric(keras.metrics.Mean):
                 " [lists, list_size]. Compile it into a model that scores lists, or give a TwoTower"
                 " batches of candidate lists, with list_lengths."
             )
-        grades = given_labels(y_true, y_pred)
+        grades = labels.given_labels(y_true, y_pred)
         if sample_weight is not None:
-            is_masked = keras_mask(y_pred) is not None
-            grades, sample_weight = weights_of_lists(grades, sample_weight, is_masked)
+            is_masked = labels.keras_mask(y_pred) is not None
+            grades, sample_weight = labels.weights_of_lists(grades, sample_weight, is_masked)
         grades = tf.cast(grades, tf.float32)
         ranked = _ranked(grades, scores)
         is_relevant = tf.reduce_any(ranked >= 1, axis=1)
         weights = tf.cast(is_relevant, tf.float32)
         if sample_weight is not None:
-            weights *= broadcast_weights(sample_weight, weights)
+            weights *= labels.broadcast_weights(sample_weight, weights)
         unknown = tf.reduce_any(tf.math.is_nan(scores) & (grades >= 0), axis=1)
         values = tf.where(is_relevant, self._of_lists(ranked), 0)
         super().update_state(tf.where(unknown, math.nan, values), weights)

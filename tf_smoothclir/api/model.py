@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir._compat.quiet import without_retracing_warnings
-from tf_smoothclir.api.collections import Searches, check_is_export, documents_of, published_models
+from tf_smoothclir.api.collections import Searches, check_is_export, documents_of
 from tf_smoothclir.api.given import Judgments, Table, Texts, kind, one_string, strings, whole_number
 from tf_smoothclir.api.sets import Data, evaluate_on
 from tf_smoothclir.data.sources.memory import Tokenizer, segmented
@@ -18,7 +18,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
-from tf_smoothclir.publishing.exported_models import ExportedModels
+from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, read_record
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -303,7 +303,11 @@ class Model:
 
     @functools.cached_property
     def _models(self) -> ExportedModels:
-        return published_models(self.path, self._run)
+        if self._run is None:
+            return load_exported_models(self.path)
+        from tf_smoothclir.publishing.export import models_of_run  # takes a second
+
+        return models_of_run(self._run)
 
     @functools.cached_property
     def _searches(self) -> Searches:

@@ -7,31 +7,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tf_smoothclir.api.given import (
-    columns_in,
-    judgments_of,
-    kind,
-    rows_of,
-    splits_of,
-    texts_and_others,
-    texts_of,
-)
+from tf_smoothclir.api import given
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources import cells
+from tf_smoothclir.data.sources import cells, opening, user_files
 from tf_smoothclir.data.sources.columns import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
-from tf_smoothclir.data.sources.opening import (
-    check_columns,
-    check_named,
-    columns_of,
-    labels_of,
-    source_of,
-    warn_of_left_out,
-)
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.sources.unjudged import parallel_files, sentences_in
-from tf_smoothclir.data.sources.user_files import STREAMS
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import ExportedModels
@@ -68,11 +51,11 @@ def given_set(
             f"{where}: data", f"{', '.join(parts) or 'splits'} are given too", _REMEDY
         )
     if parts:
-        return set_in_memory(where, parts, splits_of(splits), settings, tokenizer)
+        return set_in_memory(where, parts, given.splits_of(splits), settings, tokenizer)
     if data is None or isinstance(data, (str, os.PathLike)):
         if tokenizer is None:
             return None
-        data = source_of(settings)
+        data = opening.source_of(settings)
     if isinstance(data, RetrievalSet):
         rows = {id_: int(split) for id_, split in zip(data.query_ids, data.splits)}
         splits = {id_: SPLITS[split] for id_, split in rows.items() if split >= 0}
@@ -80,13 +63,13 @@ def given_set(
     elif isinstance(data, Source):
         splits = data.splits()
     else:
-        raise input_error(f"{where}: data", f"it is {kind(data)}", _REMEDY)
+        raise input_error(f"{where}: data", f"it is {given.kind(data)}", _REMEDY)
     queries, documents, judged = map(Streamed, (data.queries, data.documents, data.judgments))
-    languages = labels_of(settings)[::-1]
+    languages = opening.labels_of(settings)[::-1]
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
     source.is_judged, source.others = data.is_judged, Streamed(data.metadata)
     source.pairs = Streamed(data.sentences)
-    streams = (*STREAMS, "splits")
+    streams = (*user_files.STREAMS, "splits")
     source.places = {stream: functools.partial(data.place, stream) for stream in streams}
     return _as_kept(source, settings)
 
@@ -99,12 +82,12 @@ def check_given_columns(
     if any(isinstance(table, Iterator) for table in tables):  # it is read once
         return
     if tables:
-        names = itertools.chain.from_iterable(map(columns_in, tables))
-        check_named(columns_of(settings.columns), names)
+        names = itertools.chain.from_iterable(map(given.columns_in, tables))
+        opening.check_named(opening.columns_of(settings.columns), names)
     elif not isinstance(data, (Source, RetrievalSet)) and (
         not settings.data_dir or os.path.exists(settings.data_dir)
     ):
-        check_columns(settings)
+        opening.check_columns(settings)
 
 
 def _as_kept(source: MemorySource, settings: DataSettings) -> MemorySource:
@@ -128,27 +111,27 @@ def set_in_memory(
         missing = [name for name in PARTS if name in near - parts.keys()]
         reason = f"{', '.join(missing)} are missing" if missing else "they do not go together"
         raise input_error(f"{where}: {', '.join(parts)}", reason, _REMEDY)
-    columns, queries, judgments = columns_of(settings.columns), [], None
+    columns, queries, judgments = opening.columns_of(settings.columns), [], None
     others: Sequence[Mapping[str, Any]] = ()
     if "pairs" in parts:
-        rows, place = rows_of(parts["pairs"], PAIRS, "pairs", columns)
+        rows, place = given.rows_of(parts["pairs"], PAIRS, "pairs", columns)
         queries, documents = (
             [text for _, text in cells.texts_of_column(column, rows, place)]
             for column in (cells.QUERY, cells.DOCUMENT)
         )
         judgments = cells.judgments_of_pairs(rows, place)
     else:
-        documents, others = texts_and_others(parts["documents"], "documents", columns)
+        documents, others = given.texts_and_others(parts["documents"], "documents", columns)
     if "clicks" in parts:
-        rows, place = rows_of(parts["clicks"], CLICKS, "clicks", columns)
+        rows, place = given.rows_of(parts["clicks"], CLICKS, "clicks", columns)
         queries = [text for _, text in cells.texts_of_column(cells.QUERY, rows, place)]
         judgments = cells.judgments_of_clicks(rows, place)
     elif "judgments" in parts:
-        queries = texts_of(parts["queries"], "queries", columns)
-        judgments = enumerate(judgments_of(parts["judgments"], columns=columns))
+        queries = given.texts_of(parts["queries"], "queries", columns)
+        judgments = enumerate(given.judgments_of(parts["judgments"], columns=columns))
 
     at, judged = [*zip(*judgments or ())] or ((), ())
-    languages = labels_of(settings)[::-1]
+    languages = opening.labels_of(settings)[::-1]
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
     source.is_judged, source.columns = judgments is not None, columns
     source.others = others
@@ -158,7 +141,7 @@ def set_in_memory(
         source.parallel_files = parallel_files(settings.parallel)
     elif "parallel" in parts:
         names = {"query": settings.query_language, "document": settings.document_language}
-        rows, place = rows_of(parts["parallel"], PARALLEL, "parallel", {**names, **columns})
+        rows, place = given.rows_of(parts["parallel"], PARALLEL, "parallel", {**names, **columns})
         pairs = sentences_in(((row, *pair) for row, pair in rows), place, "parallel")
         source.pairs = [(line, query, text) for line, (_, query, text) in enumerate(pairs, 1)]
     return _as_kept(source, settings)
@@ -186,8 +169,9 @@ def evaluate_on(
         settings = settings.of_another_set()
         if isinstance(data, (str, os.PathLike)):
             settings = dataclasses.replace(settings, data_dir=os.path.abspath(local_path(data)))
-            warn_of_left_out(settings, LANGUAGES)
-        source = given_set("evaluate", data, parts, settings, tokenizer) or source_of(settings)
+            opening.warn_of_left_out(settings, LANGUAGES)
+        source = given_set("evaluate", data, parts, settings, tokenizer)
+        source = source or opening.source_of(settings)
         retrieval_set = another_set(source, settings, trained_on, split or "")
         warn_of_figures(trained_on, num_grades, retrieval_set, split or "test")
     *_, last = models

@@ -31,16 +31,10 @@ _ARGUMENTS = (
 )
 
 
-def setting_fields() -> dict[str, dataclasses.Field]:
-    """Name -> field of each setting, those of registered plug-ins too."""
-    return {
-        field.name: field for group in all_groups().values() for field in dataclasses.fields(group)
-    }
-
-
 def run_settings(preset: str, given: Mapping[str, Any], **others: Any) -> RunSettings:
     """The settings that keywords give; what they leave out is as in the preset."""
-    fields = setting_fields()
+    groups = all_groups().values()  # those of registered plug-ins too
+    fields = {field.name: field for group in groups for field in dataclasses.fields(group)}
     for name in given:
         if name not in fields:
             _unknown(name, "there is no such setting", {*fields, *_ARGUMENTS})

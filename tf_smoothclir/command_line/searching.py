@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from tf_smoothclir.command_line import setting_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 from tf_smoothclir.command_line.shipping_flags import where_to_search
+from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.search.display import print_hits
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
+from tf_smoothclir.search.query_files import numbered, ranking_of, read_queries
 from tf_smoothclir.utils.parallel import in_batches
 from tf_smoothclir.utils.printing import print_json
 
@@ -28,18 +29,18 @@ def answer_queries() -> None:
     )
     given = FLAGS.query or _typed()
     queries = read_queries(FLAGS.queries) if FLAGS.queries else numbered(given)
-    run_file = RunFile()
+    rankings = []
     # Typed queries are answered line by line.
     for batch in in_batches(queries, _BATCH if FLAGS.queries or FLAGS.trec_run else 1):
         hits_per_query = search.search([query.text for query in batch], FLAGS.top_k)
         readings = search.read([query.text for query in batch])
         for query, hits, reading in zip(batch, hits_per_query, readings):
             if FLAGS.trec_run:
-                run_file.add(query.id, hits)
+                rankings.append(ranking_of(query.id, hits))
             else:
                 _show(search, query, hits, reading)
     if FLAGS.trec_run:
-        run_file.write(FLAGS.trec_run)
+        write_run(FLAGS.trec_run, rankings)
 
 
 def _typed() -> Iterator[str]:

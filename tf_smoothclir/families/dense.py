@@ -16,13 +16,7 @@ from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.families.family import Family
-from tf_smoothclir.index.dense_half import (
-    RECALL_QUERIES,
-    DenseHalf,
-    Encode,
-    encode_texts,
-    open_dense_half,
-)
+from tf_smoothclir.index import dense_half
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.publishing.export_directory import (
     check_pair,
@@ -58,12 +52,10 @@ _NAMES = {  # of losses and towers, where the value of the flag says too little
 class Dense(Family):
     """Two towers; its model is a `TwoTower`, which is trained, and its published one `Towers`."""
 
+    kept_in = "checkpoints"
     has_task = True
     half_content = "vectors"
     ranks_by = "two towers that give queries and documents vectors"
-
-    def path(self, run):
-        return run.checkpoints
 
     def check(self, run):
         from tf_smoothclir.training.tasks import check_weights
@@ -163,14 +155,18 @@ class Dense(Family):
         return {self.name: VectorsInGraph(towers.towers["query"], encode)}
 
     def exported(self, models):
-        return SearchedTowers(models) if models.for_search else Towers.of_export(models)
+        if models.for_search:
+            return SearchedTowers(models)
+        version = models.manifest.version
+        towers = {role: load_part(models.export_dir, role, version).model for role in ROLES}
+        return Towers(towers, models.manifest.dim, models.manifest.epsilon)
 
     def index_half(self, models, kind):
         towers, data = models[self.name], models.manifest.data
         asked = functools.partial(training_query_vectors, towers, data)
-        return DenseHalf(towers.encoder("document"), towers.dim, kind, asked)
+        return dense_half.DenseHalf(towers.encoder("document"), towers.dim, kind, asked)
 
-    open_half = staticmethod(open_dense_half)
+    open_half = staticmethod(dense_half.open_dense_half)
 
     def cut_points(self, manifest):
         """Those of a hybrid are of its sum: vectors alone have the thresholds of the loss."""
@@ -224,16 +220,7 @@ class Towers:
     dim: int
     epsilon: float
 
-    @classmethod
-    def of_export(cls, models: ExportedModels) -> Towers:
-        """Loads the towers of an export, after checking them; a search needs them in this way."""
-        manifest = models.manifest
-        towers = {
-            role: load_part(models.export_dir, role, manifest.version).model for role in ROLES
-        }
-        return cls(towers, manifest.dim, manifest.epsilon)
-
-    def encoder(self, role: str) -> Encode:
+    def encoder(self, role: str) -> dense_half.Encode:
         """The signature that encodes texts."""
         return self.towers[role].signatures["serving_default"]
 
@@ -241,7 +228,7 @@ class Towers:
         """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
         parts = [np.zeros((0, self.dim), np.float32)]
         batches = text_batches(texts, size=_TEXTS_PER_CALL)
-        encode = functools.partial(encode_texts, self.encoder(role))
+        encode = functools.partial(dense_half.encode_texts, self.encoder(role))
         with progress_bar(len(texts), "Encode", "texts") as bar:
             for vectors in map_in_threads(encode, batches):
                 parts.append(vectors)
@@ -287,8 +274,9 @@ def training_query_vectors(towers: Towers, data: DataSettings) -> np.ndarray | N
     """Encodes training queries, to measure the recall with; None if the set is gone."""
     try:
         source = source_of(data)
-        texts = [text.text for text in itertools.islice(source.queries(), RECALL_QUERIES)]
+        queries = itertools.islice(source.queries(), dense_half.RECALL_QUERIES)
+        texts = [text.text for text in queries]
     except InputError as error:
         logging.warning("The queries of the training run are missing: %s", error)
         return None
-    return encode_texts(towers.encoder("query"), texts)
+    return dense_half.encode_texts(towers.encoder("query"), texts)

@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from absl import logging
@@ -42,41 +42,36 @@ class _Saved:
 _ENCODER, _HEAD, _STUDENT = "encoder.json", "head.npz", "student.npz"  # files of a run
 
 
+@dataclasses.dataclass(eq=False)
 class NamedEncoder:
     """An encoder by what a run keeps of it, opened when texts are to be encoded."""
 
-    epsilon = 0.0
+    saved: _Saved
+    cache_dir: str = ""
+    opened: Any = None  # the encoder itself, where it is open
+    head: Any = None
+    student: Any = None
+    epsilon: ClassVar[float] = 0.0
 
-    def __init__(
-        self,
-        saved: _Saved,
-        cache_dir: str = "",
-        encoder: Any = None,
-        head: Any = None,
-        student: Any = None,
-    ):
-        """Takes what a run has kept, and the encoder itself where it is open."""
-        self.saved, self.dim, self.cache_dir = saved, saved.dim, cache_dir
-        self.head, self.student = head, student
-        self._encoder, self._lock = encoder, threading.Lock()
+    def __post_init__(self):
+        self.dim, self._lock = self.saved.dim, threading.Lock()
 
     @functools.cached_property
     def encoder(self) -> Any:
         """The encoder; a run's name for it is no reason to ask a server or to run code."""
         from tf_smoothclir.foreign_encoders.opening import reopened
 
-        return self._encoder or reopened(EncoderSettings(**self.saved.settings), self.saved.digest)
+        return self.opened or reopened(EncoderSettings(**self.saved.settings), self.saved.digest)
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
         """The vectors of texts by the head, else of length 1; `[texts, dim]` float32."""
         if role == "query" and self.student is not None:
-            return self._by_head(role, self.student.queries(texts))
+            return self._by_head(role, self.student.encoder.encode(texts))
         from tf_smoothclir.foreign_encoders.opening import store_of
 
         store = store_of(self.encoder, self.cache_dir)
         with self._lock:  # of which a store would think that they are other processes
-            vectors = (store.queries if role == "query" else store.documents)(texts)
-        return self._by_head(role, vectors)
+            return self._by_head(role, store.vectors(role, texts))
 
     def _by_head(self, role: str, vectors: np.ndarray) -> np.ndarray:
         return vectors if self.head is None else self.head.vectors(role, vectors)
@@ -122,7 +117,8 @@ class ForeignEncoderFamily(Family):
         if settings.distill:
             texts = [query.text for query in over.retrieval_set.source.queries()]
             texts = [texts[row] for row in queries_to_learn_from(over.retrieval_set)]
-            student = learn_student(store_of(encoder, cache_dir).queries, texts, seed)
+            encode = functools.partial(store_of(encoder, cache_dir).vectors, "query")
+            student = learn_student(encode, texts, seed)
         encoded = EncodedSet.of(encoder, over.retrieval_set.source, cache_dir, student=student)
         head, note = learn_head(encoded, over.retrieval_set, loss, seed)
         over.shared[self.name] = encoded if head is None else head.over(encoded)

@@ -71,6 +71,7 @@ class Family:
         half_content: What its half of an index holds, for people.
         ranks_by: What it ranks by, for the model card; "" for its name.
         is_published: Whether it can be exported.
+        kept_in: Attribute of a `RunDirectory` that is the path of its model; "" for a plug-in's.
         missing: What a run without its model has not done yet.
     """
 
@@ -81,6 +82,7 @@ class Family:
     half_content: ClassVar[str] = ""
     ranks_by: ClassVar[str] = ""
     is_published: ClassVar[bool] = True
+    kept_in: ClassVar[str] = ""
     missing: ClassVar[str] = "has not learned all of its models yet"
 
     def __init__(self, name: str):
@@ -118,7 +120,7 @@ class Family:
 
     def path(self, run: RunDirectory) -> Path:
         """Where a run keeps the model."""
-        return run.of_plugins(self.name)
+        return getattr(run, self.kept_in) if self.kept_in else run.of_plugins(self.name)
 
     def save(self, model: Any, path: Path) -> None:
         """Writes a model to a new path."""

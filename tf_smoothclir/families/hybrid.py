@@ -25,12 +25,10 @@ class Hybrid(Family):
     """A `Fusion` of its parts, which is published with the lexical model."""
 
     parts = ("dense", "lexical")
+    kept_in = "fusion"
     with_encoder = "hybrid+encoder"
     ranks_by = "two towers and a translation table in one ranking"
     missing = "has not chosen the weights of its hybrid yet"
-
-    def path(self, run):
-        return run.fusion
 
     def learn(self, over):
         from tf_smoothclir.training.initial_run import initial_run

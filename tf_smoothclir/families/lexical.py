@@ -25,6 +25,7 @@ from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.lexical.dictionary import Dictionary
+    from tf_smoothclir.lexical.learning import TableLearner
     from tf_smoothclir.lexical.texts import LexicalTexts
     from tf_smoothclir.lexical.word_vectors import WordVectors
     from tf_smoothclir.settings.run import RunSettings
@@ -37,27 +38,19 @@ _PAIRS_PER_CALL = 1024
 class Lexical(Family):
     """A translation table; its model is a `LexicalModel`, and its published one `LexicalParts`."""
 
+    kept_in = "lexical"
     has_table = True
     with_encoder = "lexical+encoder"
     half_content = "impacts of words"
     ranks_by = "a translation table"
     missing = "has not learned its lexical model yet"
 
-    def path(self, run):
-        return run.lexical
-
     def learn(self, over):
-        from tf_smoothclir.lexical.learning import learn_lexical_model
         from tf_smoothclir.training.initial_run import initial_run
 
         initial = initial_run(over.settings)
-        return learn_lexical_model(
-            texts_of(over),
-            seed=over.settings.training.seed,
-            dictionary=read_dictionary(over.settings),
-            passage_words=over.settings.text.passage_words,
-            initial=None if initial is None else LexicalModel.load(initial.lexical),
-        )
+        former = None if initial is None else LexicalModel.load(initial.lexical)
+        return table_learner(over, former).model()
 
     def load(self, run, settings):
         return LexicalModel.load(self.path(run))
@@ -168,20 +161,28 @@ def published_texts(
     return LexicalTexts(tokenized_set, text.max_query_tokens)
 
 
+def table_learner(over: ModelsOverSet, initial: LexicalModel | None = None) -> TableLearner:
+    """What learns a table from a set, by the settings."""
+    from tf_smoothclir.lexical.learning import TableLearner
+
+    return TableLearner(
+        texts_of(over),
+        seed=over.settings.training.seed,
+        dictionary=read_dictionary(over.settings),
+        passage_words=over.settings.text.passage_words,
+        initial=initial,
+    )
+
+
 def table_of(run: RunDirectory, over: ModelsOverSet) -> LexicalModel:
     """A table that makes queries up: that of the run, or one that is learned for this alone."""
-    from tf_smoothclir.lexical.learning import learn_table
     from tf_smoothclir.training.run_models import learned
 
-    settings = over.settings
     if "lexical" in over.models:
         return over.models["lexical"]
-    if "lexical" in settings.retrieval.families:
+    if "lexical" in over.settings.retrieval.families:
         return learned("lexical", run, over)
-    dictionary = read_dictionary(settings)
-    seed, lengths = settings.training.seed, settings.text.passage_words
-    texts = texts_of(over)
-    return learn_table(texts, seed=seed, dictionary=dictionary, passage_words=lengths)
+    return table_learner(over).table()
 
 
 def word_vectors(over: ModelsOverSet) -> WordVectors:

@@ -13,10 +13,8 @@ from tf_smoothclir.utils.errors import input_error
 class Reranked(Family):
     """A `Reranker`, published as `SecondStage`, over what `--retriever` ranks first."""
 
+    kept_in = "reranker"
     missing = "has not learned its re-ranker yet"
-
-    def path(self, run):
-        return run.reranker
 
     def learn(self, over):
         from tf_smoothclir.interaction.inputs import WordCodes

@@ -32,7 +32,7 @@ class EndpointEncoder(ForeignEncoder):
         self._model, self._size = model, texts_per_request
         super().__init__(model or url, self._url, model, **prefixes)
 
-    def _encoded(self, texts: list[str], role: str) -> np.ndarray:
+    def _encoded(self, role: str, texts: list[str]) -> np.ndarray:
         begins = range(0, len(texts), self._size)
         return np.concatenate([self._answer(texts[b : b + self._size]) for b in begins])
 

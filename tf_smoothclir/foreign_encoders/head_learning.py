@@ -55,30 +55,13 @@ def learn_head(
     trained = np.intersect1d(retrieval_set.queries_in("train"), relevant)
     if min(len(trained), len(validation.query_rows)) >= FEWEST_QUERIES:
         trainer = _Trainer(encoded, retrieval_set, trained, loss, seed, plain)
-        matrix = _learned_matrix(trainer, encoded, retrieval_set)
-        learned = Head.of(encoded.queries[asked], encoded.documents, seed, matrix)
+        learned = Head.of(encoded.queries[asked], encoded.documents, seed, trainer.learned())
         if is_better(by_learned := measured(learned), by_chosen):
             chosen, by_chosen = learned, by_learned
     note = f"{quality(by_chosen):.4f} on validation, {quality(without):.4f} without"
     seconds, kept = time.monotonic() - begin, "kept" if chosen else "left out"
     logging.info("A head on %s: %s (%.1f s), %s", encoded.name, note, seconds, kept)
     return (chosen, note) if chosen else (None, "")
-
-
-def _learned_matrix(
-    trainer: _Trainer, encoded: EncodedSet, retrieval_set: RetrievalSet
-) -> np.ndarray:
-    """The matrix after which validation got no better, `[dim, dim]` float32."""
-    validation = Validation(retrieval_set)
-    best, left = (-1.0, trainer.matrix), _PATIENCE
-    for _ in range(_LOOKS):
-        measured = validation(trainer.vectors(encoded).retriever(retrieval_set).scores)
-        is_best = measured > best[0]
-        best, left = ((measured, trainer.matrix), _PATIENCE) if is_best else (best, left - 1)
-        if not left:
-            break
-        trainer.train()
-    return best[1]
 
 
 class _Trainer:
@@ -94,6 +77,7 @@ class _Trainer:
         begin: Head,
     ):
         of, dim = retrieval_set, encoded.documents.shape[1]
+        self._name, self._set = encoded.name, retrieval_set
         shape = len(of.query_ids), len(of.document_ids)
         self._grades = sp.csr_array((of.grades, (of.query_rows, of.document_rows)), shape=shape)
         self._query_rows = query_rows
@@ -105,19 +89,27 @@ class _Trainer:
         self._optimizer, self._loss = keras.optimizers.Adam(_RATE), loss
         self._random = np.random.default_rng(seed)
 
-    @property
-    def matrix(self) -> np.ndarray:
-        """The matrix as it is now."""
-        (matrix,) = self._layer.get_weights()
-        return matrix
+    def learned(self) -> np.ndarray:
+        """The matrix after which validation got no better, `[dim, dim]` float32."""
+        validation, (best,) = Validation(self._set), self._layer.get_weights()
+        highest, left = -1.0, _PATIENCE
+        for _ in range(_LOOKS):
+            measured = validation(self._vectors().retriever(self._set).scores)
+            left -= 1
+            if measured > highest:
+                highest, left, (best,) = measured, _PATIENCE, self._layer.get_weights()
+            if not left:
+                break
+            self._train()
+        return best
 
-    def vectors(self, encoded: EncodedSet) -> EncodedSet:
+    def _vectors(self) -> EncodedSet:
         """The set as the matrix has it now, with its hubs."""
         roles = self._queries, self._documents
         projected = (smooth_normalize(self._layer(of_role), EPSILON) for of_role in roles)
-        return EncodedSet(encoded.name, *(vectors.numpy() for vectors in projected))
+        return EncodedSet(self._name, *(vectors.numpy() for vectors in projected))
 
-    def train(self) -> None:
+    def _train(self) -> None:
         """Trains on some queries, each with the documents that they are judged with, and others."""
         of_step, number = min(_QUERIES, len(self._query_rows)), self._grades.shape[1]
         for _ in range(_STEPS):

@@ -14,8 +14,7 @@ from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
 from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
 from tf_smoothclir.foreign_encoders.python_encoders import LIBRARIES, imported, of_library
 from tf_smoothclir.foreign_encoders.student import Student
-from tf_smoothclir.foreign_encoders.vector_files import VectorFile
-from tf_smoothclir.foreign_encoders.vector_store import VectorStore
+from tf_smoothclir.foreign_encoders.vector_store import VectorFile, VectorStore
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.two_tower.scorer import DenseRetriever
 from tf_smoothclir.utils.errors import input_error
@@ -96,18 +95,18 @@ class EncodedSet:
         """Encodes texts of a set, or finds their vectors, but for `documents` that are known."""
         # The student, if there is one, encodes the queries.
         if isinstance(encoder, VectorFile):
-            queries = encoder.queries([text.id for text in source.queries()])
+            queries = encoder.vectors("query", [text.id for text in source.queries()])
             if documents is None:
-                documents = encoder.documents([text.id for text in source.documents()])
+                documents = encoder.vectors("document", [text.id for text in source.documents()])
             return cls(encoder.name, queries, documents)
         store = store_of(encoder, cache_dir)
         # All texts are read first: encoding takes long, and a fault in them ends it.
         queries = [text.text for text in source.queries()]
         if documents is None:
             texts = [text_read(text, titles=True) for text in source.documents()]
-        vectors = (student or store).queries(queries)
+        vectors = student.encoder.encode(queries) if student else store.vectors("query", queries)
         if documents is None:
-            documents = store.documents(texts)
+            documents = store.vectors("document", texts)
             if len(vectors) and vectors.shape[1] != documents.shape[1]:
                 numbers = f"{vectors.shape[1]} numbers, those of documents {documents.shape[1]}"
                 reason = f"its vectors of queries have {numbers}"

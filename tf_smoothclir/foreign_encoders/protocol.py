@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.utils.errors import input_error
+
+PLURALS = {"query": "queries", "document": "documents"}
 
 
 class ForeignEncoder(abc.ABC):
@@ -31,19 +34,16 @@ class ForeignEncoder(abc.ABC):
             document_prefix: Put before each document, such as "passage: " for e5.
         """
         self.name = name
-        self._prefixes = query_prefix, document_prefix
-        self.digest = hashlib.sha256("\0".join((*parts, *self._prefixes)).encode()).hexdigest()
+        prefixes = query_prefix, document_prefix
+        self._prefixes = dict(zip(ROLES, prefixes))
+        self.digest = hashlib.sha256("\0".join((*parts, *prefixes)).encode()).hexdigest()
 
-    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns the vectors of queries, `[texts, dim]` of real numbers; of any length."""
-        return self._encoded([self._prefixes[0] + text for text in texts], "queries")
-
-    def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns the vectors of documents, `[texts, dim]`."""
-        return self._encoded([self._prefixes[1] + text for text in texts], "documents")
+    def encode(self, role: str, texts: Sequence[str]) -> np.ndarray:
+        """Returns the vectors of queries or documents, `[texts, dim]` of any real numbers."""
+        return self._encoded(role, [self._prefixes[role] + text for text in texts])
 
     @abc.abstractmethod
-    def _encoded(self, texts: list[str], role: str) -> np.ndarray:
+    def _encoded(self, role: str, texts: list[str]) -> np.ndarray:
         """Vectors of texts with their prefixes, `[texts, dim]`."""
 
 

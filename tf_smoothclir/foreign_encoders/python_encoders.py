@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
 from tf_smoothclir.storage.folder import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
@@ -43,9 +44,9 @@ class PythonEncoder(ForeignEncoder):
         name = name or getattr(model, "__qualname__", type(model).__qualname__)
         super().__init__(name, digest or name, **prefixes)
         self.may_change = not digest
-        self._encode = dict(zip(("queries", "documents"), _methods(model, name)))
+        self._encode = dict(zip(ROLES, _methods(model, name)))
 
-    def _encoded(self, texts: list[str], role: str) -> np.ndarray:
+    def _encoded(self, role: str, texts: list[str]) -> np.ndarray:
         vectors = np.asarray(self._encode[role](texts))
         fits = vectors.ndim == 2 and len(vectors) == len(texts) and vectors.size
         if not fits or vectors.dtype.kind not in "fiu":

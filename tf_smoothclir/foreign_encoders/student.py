@@ -5,8 +5,6 @@ frequency. The vector of a word is its own plus those of its n character n-grams
 in `towers/word_table.py`. Documents keep the vectors of the encoder.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tf_smoothclir.encoder import Encoder
@@ -25,7 +23,7 @@ class Student:
         arrays: `words`, `[words]` strings; `token_weights`, `[2 + words, 1]`, of which the softplus
             weighs, from padding and unknown on; `embeddings`, `[2 + words, dim]`;
             `ngram_embeddings`, `[buckets, dim]`.
-        encoder: Encodes with these arrays.
+        encoder: Encodes queries with these arrays; 0 for a text without words.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray]):
@@ -38,7 +36,3 @@ class Student:
     def vocabulary(self) -> list[str]:
         """Its words, after padding and unknown."""
         return [PADDING, UNKNOWN, *self.arrays["words"].tolist()]
-
-    def queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors of queries, `[texts, dim]` float32; 0 for a text without words."""
-        return self.encoder.encode(texts)

@@ -130,15 +130,11 @@ def _solved(weights: sp.csr_array, ngrams: sp.csr_array, targets: np.ndarray) ->
         return np.concatenate([of_words, ngrams.T @ of_words])
 
     residuals = directions = spread(targets.astype(np.float32))
-    tables, left = np.zeros_like(residuals), _squares(residuals)
+    tables, left = np.zeros_like(residuals), np.square(residuals).sum(axis=0)
     for _ in range(_ROUNDS):
         changes = spread(added(directions)) + _RIDGE * directions
         steps = left / np.maximum(np.sum(directions * changes, axis=0), 1e-30)
         tables, residuals = tables + steps * directions, residuals - steps * changes
-        before, left = left, _squares(residuals)
+        before, left = left, np.square(residuals).sum(axis=0)
         directions = residuals + left / np.maximum(before, 1e-30) * directions
     return tables
-
-
-def _squares(columns: np.ndarray) -> np.ndarray:
-    return np.sum(columns * columns, axis=0)

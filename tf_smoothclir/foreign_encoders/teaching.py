@@ -53,9 +53,13 @@ def taught(source: Source, encoded: EncodedSet, split_seed: int) -> tuple[Memory
         encoded = Head.of(encoded.queries[rows], encoded.documents, split_seed).over(encoded)
     first_hits, margins = _first_hits(encoded, rows)
     grade = max([1, *(judgment.grade for judgment in judgments)])
+    from scipy.stats import rankdata  # here, because loading it takes nearly a second
+
+    # By the rank of each margin among all; of equal ones, the middle.
+    weights = _LEAST_WEIGHT + (rankdata(margins) - 0.5) / len(margins)
     labels = [
         Judgment(queries[query].id, document_ids[hit], grade, weight)
-        for query, hit, weight in zip(rows, first_hits, _weights(margins).tolist())
+        for query, hit, weight in zip(rows, first_hits, weights.round(4).tolist())
     ]
     splits = _splits(source, judged, [queries[row] for row in rows], split_seed)
     languages = source.query_language, source.document_language
@@ -74,13 +78,6 @@ def _first_hits(encoded: EncodedSet, queries: np.ndarray) -> tuple[np.ndarray, n
         first_two = np.partition(scores, -2, axis=1)[:, -2:] if scores.shape[1] > 1 else scores
         margins.append(first_two.max(axis=1) - first_two.min(axis=1))
     return np.concatenate(hits), np.concatenate(margins)
-
-
-def _weights(margins: np.ndarray) -> np.ndarray:
-    """`[labels]`, 0.5 to 1.5 by the rank of each margin among all; of equal ones, the middle."""
-    _, places, counts = np.unique(margins, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - counts / 2) / len(margins)
-    return (_LEAST_WEIGHT + ranks[places]).round(4)
 
 
 def _splits(

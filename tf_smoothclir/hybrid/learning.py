@@ -87,19 +87,18 @@ class _Learner:
         chosen = [self._lexical_alone]
         bases, qualities = [self._lexical_alone, *self._vectors_alone], {}
         for _ in self._vectors:
-            fusions = dict.fromkeys([*bases, *self._extended(bases)])
+            extended = (
+                base.with_share(part, share)
+                for base, part, share in itertools.product(bases, self._vectors, SHARES)
+                if not base.shares[part]
+            )
+            fusions = dict.fromkeys([*bases, *extended])
             new = [one for one in fusions if one not in qualities]
             qualities |= zip(new, self._sample.of_variants(functools.partial(self._fused, new)))
             # Stable: of equal ones the earlier, and the parts alone come first.
             bases = sorted(qualities, key=lambda one: -qualities[one])[:_BEST_FUSIONS]
             chosen += bases
         return list(dict.fromkeys(chosen))
-
-    def _extended(self, bases: Sequence[Fusion]) -> Iterator[Fusion]:
-        """Yields fusions with one more part, which has a small share to a large one."""
-        for base, part in itertools.product(bases, self._vectors):
-            if not base.shares[part]:
-                yield from (base.with_share(part, share) for share in SHARES)
 
     def best_weights(self, fusions: Sequence[Fusion]) -> list[Fusion]:
         """Fusions with the weight of feedback that is best for each."""
@@ -122,9 +121,8 @@ class _Learner:
         """The best of fusions and of the parts, each as it ranks alone."""
         fusions = list(dict.fromkeys([*fusions, *self._vectors_alone]))
         validation = Validation(self._texts.retrieval_set, most_queries=None)
-        measured = dict(
-            zip(fusions, validation.per_query(lambda rows: self._scores(fusions, rows)))
-        )
+        of_each = validation.per_query(lambda rows: self._scores(fusions, rows))
+        measured = dict(zip(fusions, of_each))
         with_words = [one for one in fusions if one.shares["lexical"]]
         groups = [
             [one for one in with_words if len(one.parts) == number]

@@ -87,7 +87,8 @@ def build_index(
     directory, earlier = Path(directory), None
     if directory.exists() and not overwrite:
         there, fingerprint = IndexManifest.read(directory), collection.fingerprint()
-        _check_same(directory, there, collection, halves, export, fingerprint if not update else "")
+        is_same = update or there.fingerprint == fingerprint
+        _check_same(directory, there, halves, export, is_same)
         if there.fingerprint == fingerprint:
             if update:
                 logging.info("Nothing has changed: %d documents", there.documents)
@@ -174,7 +175,9 @@ def encode_collection(
     documents = DocumentStore(directory / DOCUMENTS)
     check_ids(collection, documents.hashes)
     if earlier is not None:
-        _log_changes(documents, earlier.documents, kept)
+        both = len(np.intersect1d(documents.hashes, earlier.documents.hashes))
+        new, gone = len(documents) - both, len(earlier) - both
+        logging.info(f"Documents: {new} new, {both - kept} changed, {gone} dropped, {kept} kept")
     rows = collection.metadata()
     if len({*languages}) > 1:
         named = ({"language": language} for language in languages)
@@ -183,21 +186,14 @@ def encode_collection(
     return documents
 
 
-def _log_changes(documents: DocumentStore, earlier: DocumentStore, kept: int) -> None:
-    both = len(np.intersect1d(documents.hashes, earlier.hashes))
-    new, gone, changed = len(documents) - both, len(earlier) - both, both - kept
-    logging.info(f"Documents: {new} new, {changed} changed, {gone} dropped, {kept} kept")
-
-
 def _check_same(
     directory: Path,
     there: IndexManifest,
-    collection: Source,
     halves: Sequence[Half],
     export: ExportManifest,
-    fingerprint: str,
+    same: bool,
 ) -> None:
-    """Checks what an index is of; any state of the documents will do for "" as `fingerprint`."""
+    """Checks what an index is of; `same` is whether its documents are those that are wanted."""
     try:
         check_pair(there, export)
         different = [
@@ -206,7 +202,7 @@ def _check_same(
             else f"no {family(half.name).half_content or half.name}"
             for half in halves
         ]
-        if fingerprint not in ("", there.fingerprint):
+        if not same:
             reason = (
                 "it belongs to another collection, or to another state of this one"
                 f" ({there.collection_name})"

@@ -6,13 +6,12 @@ from typing import Self
 
 import numpy as np
 
-from tf_smoothclir.data.tokenized_set import RaggedStore
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore
 from tf_smoothclir.interaction.networks.base import unit_rows
 from tf_smoothclir.text.vocabulary import PADDING_ID
 
 DIM = 128
 _LARGEST = 127
-_NAMES = ("query", "document")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +62,10 @@ class WordCodes:
         """Encodes float32 vectors of one space; longer ones are projected to `dim` numbers."""
         shared = query is document or np.array_equal(query, document)
         tables = [unit_rows(table.astype(np.float32)) for table in (query, document)[shared:]]
-        if tables[0].shape[1] > dim:
-            axes = _axes(tables, dim)
+        if tables[0].shape[1] > dim:  # the directions in which the vectors of all words differ most
+            moments = sum(table.T.astype(np.float64) @ table for table in tables)
+            _, axes = np.linalg.eigh(moments)
+            axes = axes[:, ::-1][:, :dim].astype(np.float32)
             tables = [unit_rows(table @ axes) for table in tables]
         codes = [_encoded(table) for table in tables]
         return cls(codes[0], codes[-1])
@@ -81,20 +82,13 @@ class WordCodes:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Name -> array, for `of_arrays`; a shared table once."""
-        return {name: getattr(self, name) for name in (_NAMES[1:] if self.shared else _NAMES)}
+        return {name: getattr(self, name) for name in ROLES[self.shared :]}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Codes from their `arrays`; raises `KeyError` if one is missing."""
         document = arrays["document"]
         return cls(arrays.get("query", document), document)
-
-
-def _axes(tables: list[np.ndarray], dim: int) -> np.ndarray:
-    """The `[..., dim]` directions in which the vectors of all words differ most."""
-    moments = sum(table.T.astype(np.float64) @ table for table in tables)
-    _, axes = np.linalg.eigh(moments)
-    return axes[:, ::-1][:, :dim].astype(np.float32)
 
 
 def _encoded(vectors: np.ndarray) -> np.ndarray:

@@ -65,7 +65,7 @@ def learn(
     triples = _Triples(lists, settings, seed)
     pairs, train_step = PairFeatures(network, texts, lists), _training_step(network, settings)
     changing = [*map(tf_variable, network.trainable_weights), *network.word_vectors]
-    history, losses, best = [validate()], [], _values(changing)
+    history, losses, best = [validate()], [], [variable.numpy() for variable in changing]
     epochs = settings.epochs if triples.steps else 0
     with progress_bar(triples.steps * epochs, "Train the re-ranker", "steps") as bar:
         for epoch in range(epochs):
@@ -78,7 +78,7 @@ def learn(
             bar.note(f"loss {losses[-1]:.4f}, validation {history[-1]:.4f}")
             best_epoch = _best_epoch(history)
             if best_epoch == epoch + 1:
-                best = _values(changing)
+                best = [variable.numpy() for variable in changing]
             if settings.patience and epoch + 1 - best_epoch >= settings.patience:
                 break
     for variable, value in zip(changing, best):
@@ -120,10 +120,6 @@ def _training_step(network: InteractionNetwork, settings: LearningSettings) -> C
     return train_step
 
 
-def _values(variables: list[tf.Variable]) -> list[np.ndarray]:
-    return [variable.numpy() for variable in variables]
-
-
 def _best_epoch(history: Sequence[float]) -> int:
     """The first place of the largest number, which NaN never is."""
     return int(np.argmax(np.where(np.isnan(history), -np.inf, history)))
@@ -163,23 +159,18 @@ class PairFeatures:
 
     def _ids(self, pairs) -> tuple[tf.Tensor, tf.Tensor]:
         queries, documents = (rows[pairs] for rows in self._rows)
-        return tf.constant(self._texts.queries[queries]), tf.constant(
-            self._texts.documents[documents]
-        )
+        texts = self._texts.queries[queries], self._texts.documents[documents]
+        return tuple(map(tf.constant, texts))
 
 
 class _Triples:
     """Relevant documents and, drawn again in each epoch, negatives of the same lists."""
 
     def __init__(self, lists: CandidateLists, settings: LearningSettings, seed: int):
-        list_of_pair = np.repeat(
-            np.arange(len(lists.query_rows)), np.diff(lists.offsets)
-        )  # list of a pair
+        list_of_pair = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
         # Pairs list by list, those of grade 0 first: the negatives of a list are then a range.
         self._order = np.lexsort((lists.grades > 0, list_of_pair))
-        negatives = np.bincount(list_of_pair, lists.grades == 0, len(lists.query_rows)).astype(
-            np.int64
-        )
+        negatives = np.bincount(list_of_pair[lists.grades == 0], minlength=len(lists.query_rows))
         # A relevant document without negatives teaches nothing.
         relevant = np.flatnonzero(lists.grades >= settings.least_grade)
         self._relevant = relevant[negatives[list_of_pair[relevant]] > 0]
@@ -203,9 +194,8 @@ class _Triples:
         strides = np.maximum(1, self._numbers[:, np.newaxis] // wanted)
         # One from each arc: all distinct if n >= wanted, without a loop over the lists.
         jitter = generator.integers(0, strides, (len(self._relevant), wanted))
-        drawn = (shifts.astype(np.int64) + strides * np.arange(wanted) + jitter) % np.maximum(
-            self._numbers[:, np.newaxis], 1
-        )
+        drawn = shifts.astype(np.int64) + strides * np.arange(wanted) + jitter
+        drawn %= self._numbers[:, np.newaxis]
         # From places among the negatives of a list to places of pairs, `[relevant, wanted]`.
         negatives = self._order[self._begins[:, np.newaxis] + drawn]
         triples = np.column_stack([self._relevant, negatives])

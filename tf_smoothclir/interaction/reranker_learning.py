@@ -27,6 +27,7 @@ from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.evaluation.metrics import per_query_metrics, ranked_grades
 from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes
 from tf_smoothclir.interaction.learning import learn
+from tf_smoothclir.interaction.networks.base import InteractionNetwork
 from tf_smoothclir.interaction.reranker import (
     Reranker,
     RerankerChoices,
@@ -93,7 +94,7 @@ def _learned(
     texts, network = reranker.texts(tokenized_set), reranker.choices.network
     best_epoch = 0
     if len(lists.query_rows):
-        measure = _epoch_measure(reranker, texts, validation, tokenized_set.retrieval_set)
+        measure = validation.measure_of_epochs(reranker.network, texts)
         settings = dataclasses.replace(
             RERANKERS[network].learning, least_grade=int(lists.grades.max())
         )
@@ -107,26 +108,6 @@ def _learned(
         best_epoch=best_epoch,
         validation={f"{share:g}": round(value, 6) for share, value in measured.items()},
     )
-
-
-def _epoch_measure(
-    reranker: Reranker,
-    texts: InteractionTexts,
-    validation: FirstStageValidation,
-    retrieval_set: RetrievalSet,
-) -> Callable[[], float]:
-    """Measures MRR@10 of the first ranks of some validation queries, by the best share."""
-    lists, ranking = validation.top(_EPOCH_QUERIES, _EPOCH_DEPTH)
-    scores_now = list_scores(reranker.network, texts, lists)
-
-    def measured() -> float:
-        scores = scores_now().reshape(ranking.scores.shape)
-        unit = validation.unit(scores, ranking)
-        sums = (ranking.scores + share * unit * scores for share in SHARES)
-        rankings = (ordered(ranking, added, retrieval_set) for added in sums)
-        return max(float(reciprocal_ranks(one, retrieval_set).mean()) for one in rankings)
-
-    return measured
 
 
 def training_lists(
@@ -153,17 +134,14 @@ def training_lists(
 
 
 def _lists(queries, documents, grade: int = 0) -> CandidateLists:
-    lengths = [len(mates) + len(others) for mates, others in documents]
-    none = [np.zeros(0, np.int32)]
+    """Lists of queries, each with documents of a grade and others of grade 0."""
+    rows = [np.asarray(part, np.int32) for both in documents for part in both]
+    lengths = np.array(list(map(len, rows)), np.int64)
     return CandidateLists(
         query_rows=np.array(queries, np.int32),
-        offsets=np.cumsum([0, *lengths]).astype(np.int64),
-        document_rows=np.concatenate(none + [rows for both in documents for rows in both]).astype(
-            np.int32
-        ),
-        grades=np.concatenate(
-            none + [np.repeat([grade, 0], [len(mates), len(others)]) for mates, others in documents]
-        ).astype(np.int32),
+        offsets=np.append(0, np.cumsum(lengths))[::2],
+        document_rows=np.concatenate([np.zeros(0, np.int32), *rows]),
+        grades=np.repeat(np.array([grade, 0] * len(documents), np.int32), lengths),
     )
 
 
@@ -199,30 +177,32 @@ class FirstStageValidation:
         self._of_lists = first_stage.score(self._lists)
         self.ranking = Ranking.joined(first_stage.rank(self._lists.query_rows, depth))
 
-    def top(self, queries: int, depth: int) -> tuple[CandidateLists, Ranking]:
-        """The first ranks of some queries, as lists and as a ranking."""
-        some = np.linspace(0, len(self.ranking.query_rows), queries, endpoint=False).astype(int)
-        some = np.unique(some)
-        ranking = Ranking(
-            self.ranking.query_rows[some],
-            self.ranking.document_rows[some, :depth],
-            self.ranking.scores[some, :depth],
-        )
-        return ranking.candidate_lists(self._set), ranking
+    def measure_of_epochs(
+        self, network: InteractionNetwork, texts: InteractionTexts
+    ) -> Callable[[], float]:
+        """Measures MRR@10 of the first ranks of some queries, by the best share."""
+        whole, retrieval_set = self.ranking, self._set
+        some = np.linspace(0, len(whole.query_rows), _EPOCH_QUERIES, endpoint=False)
+        some = np.unique(some.astype(int))
+        firsts = (of[some, :_EPOCH_DEPTH] for of in (whole.document_rows, whole.scores))
+        ranking = Ranking(whole.query_rows[some], *firsts)
+        scores_now = list_scores(network, texts, ranking.candidate_lists(retrieval_set))
 
-    def unit(self, scores: np.ndarray, ranking: Ranking | None = None) -> float:
-        """The weight by which `[queries, depth]` scores spread as the first stage's."""
-        first = (ranking or self.ranking).scores
-        spreads = (of_stage[:, :_SPREAD_OVER].std(axis=1).mean() for of_stage in (first, scores))
-        of_first, of_scores = map(float, spreads)
-        return (of_first or 1.0) / of_scores if of_scores else 0.0
+        def measured() -> float:
+            scores = scores_now().reshape(ranking.scores.shape)
+            unit = _unit(ranking.scores, scores)
+            sums = (ranking.scores + share * unit * scores for share in SHARES)
+            rankings = (ordered(ranking, added, retrieval_set) for added in sums)
+            return max(float(reciprocal_ranks(one, retrieval_set).mean()) for one in rankings)
+
+        return measured
 
     def best(self, scorer: Scorer) -> tuple[float, float, dict[float, float]]:
         """The best weight of a re-ranker, 0 for the first stage alone."""
         of_lists = scorer.score(self._lists)
         scores = scorer.score(self.ranking.candidate_lists(self._set))
         scores = scores.reshape(self.ranking.scores.shape)
-        unit = self.unit(scores)
+        unit = _unit(self.ranking.scores, scores)
         measured = {share: self._measure(share * unit, of_lists, scores) for share in SHARES}
         values = {share: quality(figures) for share, figures in measured.items()}
         sound = [share for share in SHARES if _is_sound(measured[share], measured[0.0])]
@@ -239,6 +219,13 @@ class FirstStageValidation:
         added = self.ranking.scores + np.float32(weight) * scores
         reciprocals = reciprocal_ranks(ordered(self.ranking, added, self._set), self._set)
         return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1), precision], axis=1)
+
+
+def _unit(first: np.ndarray, scores: np.ndarray) -> float:
+    """The weight by which scores spread as those of the first stage, `[queries, depth]` both."""
+    spreads = (of_stage[:, :_SPREAD_OVER].std(axis=1).mean() for of_stage in (first, scores))
+    of_first, of_scores = map(float, spreads)
+    return (of_first or 1.0) / of_scores if of_scores else 0.0
 
 
 def _is_sound(measured: np.ndarray, first_stage: np.ndarray) -> bool:

@@ -155,7 +155,11 @@ class Alignments:
     ) -> None:
         """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table."""
         words, entries = part
-        matrix, of_entries = self._matrix_of(words, entries), table[entries]
+        ends, of_entries = self.matrix.indptr[words.start : words.stop + 1], table[entries]
+        inside = slice(ends[0], ends[-1])
+        columns = self.matrix.indices[inside] - entries.start
+        shape = len(ends) - 1, len(of_entries)
+        matrix = sp.csr_array((self.matrix.data[inside], columns, ends - ends[0]), shape=shape)
         sums = matrix @ of_entries  # P(w | d), of each query word
         odds = np.divide(counts[words], sums, out=np.zeros_like(sums), where=sums > 0)
         np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
@@ -167,12 +171,6 @@ class Alignments:
         words = np.append(np.unique(self.words[firsts - 1]), self.shape[1])
         limits = (np.searchsorted(of, words).tolist() for of in (self.words, self.columns))
         return zip(*(map(slice, one, one[1:]) for one in limits))
-
-    def _matrix_of(self, words: slice, entries: slice) -> sp.csr_array:
-        ends = self.matrix.indptr[words.start : words.stop + 1]
-        part = slice(ends[0], ends[-1])
-        values = self.matrix.data[part], self.matrix.indices[part] - entries.start, ends - ends[0]
-        return sp.csr_array(values, shape=(len(ends) - 1, entries.stop - entries.start))
 
 
 def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,6 @@ from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.language_factors import balanced
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
@@ -29,6 +28,7 @@ from tf_smoothclir.lexical.word_weights import (
     hard_candidates,
     learn_word_weights,
 )
+from tf_smoothclir.lexical.words import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
@@ -44,42 +44,6 @@ _CANDIDATES = 60
 _QUERIES_FOR_WEIGHTS = 8000
 
 
-def learn_lexical_model(
-    texts: LexicalTexts,
-    *,
-    seed: int,
-    dictionary: Dictionary | None = None,
-    passage_words: Sequence[int] = (),
-    initial: LexicalModel | None = None,
-) -> LexicalModel:
-    """Learns a model from the training queries of a set, and chooses on its validation queries."""
-    # `passage_words` are lengths of passages to choose from, the longest first; none for whole
-    # documents. It goes on from an `initial` model, with whose vocabularies those of the set begin.
-    begin = time.monotonic()
-    learner = _Learner(texts, seed, dictionary, passage_words, initial)
-    model = learner.model()
-    logging.info("Translation table: %d entries, %s", model.table.nnz, model.fields[0])
-    model = dataclasses.replace(model, weights=learner.word_weights(model))
-    if texts.retrieval_set.source.is_judged and not learner.keeps_choices:
-        # Sentences say nothing of documents.
-        model = learner.with_best_factors_and_feedback(model)
-    model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
-    logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
-    vars(texts).pop("similar_words", None)  # large, and of no more use
-    return model
-
-
-def learn_table(
-    texts: LexicalTexts,
-    *,
-    seed: int,
-    dictionary: Dictionary | None = None,
-    passage_words: Sequence[int] = (),
-) -> LexicalModel:
-    """Learns a translation table alone, with the profile of positions that ranks best by it."""
-    return _Learner(texts, seed, dictionary, passage_words).model()
-
-
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
     """Yields scores with feedback of each of `FEEDBACK_WEIGHTS`, `[queries, documents]` float32."""
     similarities = feedback.similarities(scores)
@@ -87,19 +51,23 @@ def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.nda
         yield with_feedback(scores, similarities, weight)
 
 
-class _Learner:
-    """State that the steps of learning share."""
+class TableLearner:
+    """Learns from the training queries of a set, and chooses on its validation queries."""
 
     def __init__(
         self,
         texts: LexicalTexts,
+        *,
         seed: int,
-        dictionary: Dictionary | None,
+        dictionary: Dictionary | None = None,
         passage_words: Sequence[int] = (),
         initial: LexicalModel | None = None,
     ):
-        self._texts = texts
-        self._seed = seed
+        """Reads the pairs of the set, and cuts documents into passages where that is better."""
+        # `passage_words` are lengths of passages to choose from, the longest first; none for whole
+        # documents. It goes on from an `initial` model, with whose vocabularies those of the set
+        # begin.
+        self._texts, self._seed, self._begin = texts, seed, time.monotonic()
         self._documents = ScoredDocuments(texts)
         pairs = self._documents.pairs
         learnable = bool(len(pairs.mates.queries))
@@ -159,7 +127,21 @@ class _Learner:
         return Validation(self._texts.retrieval_set)
 
     def model(self) -> LexicalModel:
-        """A model of one table, all of whose words count alike."""
+        """A model: a table with weights of words, and feedback."""
+        model = self.table()
+        logging.info("Translation table: %d entries, %s", model.table.nnz, model.fields[0])
+        model = dataclasses.replace(model, weights=self.word_weights(model))
+        if self._texts.retrieval_set.source.is_judged and not self.keeps_choices:
+            # Sentences say nothing of documents.
+            model = self.with_best_factors_and_feedback(model)
+        seconds = round(time.monotonic() - self._begin, 3)
+        model = dataclasses.replace(model, seconds=seconds)
+        logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
+        vars(self._texts).pop("similar_words", None)  # large, and of no more use
+        return model
+
+    def table(self) -> LexicalModel:
+        """A model of a table alone, all of whose words count alike, with its best profile."""
         if self.keeps_choices:
             initial = self._initial.model
             profile, self._lower_grades = initial.fields[0], initial.lower_grades

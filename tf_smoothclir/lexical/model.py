@@ -10,16 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import impacts, spelling_mixed_in
-from tf_smoothclir.lexical.words import Words
-from tf_smoothclir.storage.files import (
-    new_directory,
-    open_to_write,
-    read_arrays,
-    read_record,
-    write_json,
-)
+from tf_smoothclir.lexical.words import PositionProfile, Words
+from tf_smoothclir.storage import files
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
@@ -93,8 +86,8 @@ class LexicalModel(_Choices):
 
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model into a new directory, whole or not at all."""
-        with new_directory(Path(directory)) as temporary:
-            with open_to_write(temporary / _ARRAYS) as file:
+        with files.new_directory(Path(directory)) as temporary:
+            with files.open_to_write(temporary / _ARRAYS) as file:
                 names = "background", "weights", "evidence"
                 arrays = {name: getattr(self, name) for name in names}
                 for prefix, matrix in (("", self.table), (_LOOKALIKE, self.lookalikes)):
@@ -103,14 +96,14 @@ class LexicalModel(_Choices):
                 np.savez(file, **arrays)
             names = [field.name for field in dataclasses.fields(_Choices)]
             chosen = _Choices(**{name: getattr(self, name) for name in names})
-            write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))
+            files.write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))
 
     @classmethod
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
         """Reads what `save` wrote."""
-        chosen = read_record(Path(directory, _SETTINGS), _Choices, _REMEDY)
+        chosen = files.read_record(Path(directory, _SETTINGS), _Choices, _REMEDY)
         path = Path(directory, _ARRAYS)
-        arrays = read_arrays(path, "background", "weights")
+        arrays = files.read_arrays(path, "background", "weights")
         if arrays["weights"].shape != (len(chosen.fields), len(arrays["background"])):
             reason = f"its arrays do not fit (weights has the shape {arrays['weights'].shape})"
             raise input_error(path, reason, _REMEDY)
@@ -168,11 +161,11 @@ class _Saved(LexicalModel):
 
     @functools.cached_property
     def evidence(self) -> np.ndarray:
-        return read_arrays(self.path, "evidence")["evidence"]
+        return files.read_arrays(self.path, "evidence")["evidence"]
 
     def _matrix(self, prefix: str) -> sp.csr_array:
         names = [prefix + part for part in _PARTS]
-        parts = tuple(map(read_arrays(self.path, *names).get, names))
+        parts = tuple(map(files.read_arrays(self.path, *names).get, names))
         try:
             matrix = sp.csr_array(parts, shape=(len(parts[2]) - 1, len(self.background)))
             matrix.check_format()  # of all columns: compiled code reads wherever they say

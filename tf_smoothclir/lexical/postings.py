@@ -110,16 +110,11 @@ class Postings:
         """Number of documents, or of passages."""
         return self.common_values.shape[1]
 
-    @property
-    def documents(self) -> int:
-        """Number of documents."""
-        return self.rows if self.firsts is None else len(self.firsts) - 1
-
     def sums(self, queries: sp.csr_array) -> np.ndarray:
         """The scores of all documents, `[queries, documents]` float32."""
         if self.firsts is None:
             return self.of_queries(queries)
-        sums = np.empty((queries.shape[0], self.documents), np.float32)
+        sums = np.empty((queries.shape[0], len(self.firsts) - 1), np.float32)
         for _, some in query_chunks(np.arange(len(sums)), self.rows):
             sums[some] = list(map(self.best, self.of_queries(queries[some])))
         return sums

@@ -39,7 +39,7 @@ def write_pseudo_queries(
     of_training = queries.lengths[retrieval_set.queries_in("train")]
     lengths = np.minimum(random.choice(of_training, len(rows)), documents.lengths[rows])
     begins = np.zeros(len(rows), np.int64)
-    if model.fields[0].is_flat:
+    if not model.fields[0].height:  # all positions count alike
         begins = random.integers(0, documents.lengths[rows] - lengths + 1)
     offsets = np.append(0, np.cumsum(lengths))
     places = ranges(documents.offsets[rows] + begins, lengths)

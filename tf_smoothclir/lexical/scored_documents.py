@@ -9,12 +9,11 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.ibm_model_1 import pruned
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.lexical.psq import background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
-from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.lexical.words import FLAT, PositionProfile, Words
 from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
 

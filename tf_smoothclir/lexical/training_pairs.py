@@ -19,11 +19,10 @@ from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, pruned
-from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.lexical.words import FLAT, PositionProfile, Words
 from tf_smoothclir.utils import sparse as sp
 
 # Weights of a pair of a lower grade; one of the highest has 1.
@@ -125,10 +124,11 @@ class TrainingPairs:
         if not number:
             return False
         some = np.unique(np.linspace(0, number - 1, min(number, _LOOKED_AT), dtype=int))
-        queries = self._known_words(self.mates.queries[some])
+        queries = self._known(self._texts.queries[self.mates.queries[some]])
         longest = _MOST_ALIGNED // max(1, queries.nnz)
         words = self._texts.documents.of(self.mates.documents[some], longest)
-        documents, places = words.matrix(FLAT), Diagonal(self._query_places(some), words.places())
+        asked = self._known(self._texts.query_words.of(self.mates.queries[some]).places())
+        documents, places = words.matrix(FLAT), Diagonal(asked, words.places())
         alignments = Alignments.of(queries, documents)
         (counts,) = alignments.learn_counts(np.ones((len(some), 1)))
         table, nearer = rows_of_1(counts), Alignments.of(queries, documents, places)
@@ -137,14 +137,10 @@ class TrainingPairs:
             logging.info("The words of pairs stand in about the same order, which the table uses")
         return are_parallel
 
-    def _query_places(self, mates: np.ndarray) -> sp.csr_array:
-        """Where the words of the queries of some mates stand, by `Words.places`."""
-        return self._known(self._texts.query_words.of(self.mates.queries[mates]).places())
-
     def _diagonal(self, queries: sp.csr_array, documents: sp.csr_array) -> Diagonal:
         """Where words stand in the texts of pairs; those of lower grades, in the same place."""
         places = []
-        of_queries = self._query_places(np.arange(len(self.mates.queries)))
+        of_queries = self._known(self._texts.query_words.of(self.mates.queries).places())
         of_documents = self._words_of_mates.places()
         for texts, of_mates in ((queries, of_queries), (documents, of_documents)):
             everywhere = np.zeros(texts.nnz - of_mates.nnz, np.float32)
@@ -155,24 +151,17 @@ class TrainingPairs:
     def _texts_of_pairs(
         self, profile: PositionProfile, with_lower: bool
     ) -> tuple[sp.csr_array, sp.csr_array]:
-        texts = self._known_words(self.mates.queries), self._words_of_mates.matrix(profile)
+        words = self._known(self._texts.queries[self.mates.queries])
+        mates = words, self._words_of_mates.matrix(profile)
         if not with_lower:
-            return texts
-        both = zip(texts, self._of_lower_grades(profile))
+            return mates
+        words = self._known(self._texts.queries[self.lower.queries])
+        shares = self._texts.documents.of(self.lower.documents, _FIRST_WORDS).matrix(profile)
+        words = _without_common(words, self._texts.queries)
+        shares = _without_common(shares, self._texts.documents.matrix())
+        both = zip(mates, (words, shares))
         queries, documents = (sp.csr_array(sp.vstack(parts, format="csr")) for parts in both)
         return queries, documents
-
-    def _of_lower_grades(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
-        queries, documents = self.lower
-        shares = self._texts.documents.of(documents, _FIRST_WORDS).matrix(profile)
-        return (
-            _without_common(self._known_words(queries), self._texts.queries),
-            _without_common(shares, self._texts.documents.matrix()),
-        )
-
-    def _known_words(self, query_rows: np.ndarray) -> sp.csr_array:
-        """The words of queries that are in their vocabulary."""
-        return self._known(self._texts.queries[query_rows])
 
     def _known(self, queries: sp.csr_array) -> sp.csr_array:
         """The entries of words that are in the vocabulary of queries."""

@@ -21,18 +21,14 @@ class WordVectors(NamedTuple):
 
 def given_vectors(settings: RunSettings, tokenized_set: TokenizedSet) -> WordVectors:
     """The vectors of the files that the settings name, or else of the training pairs."""
-    if settings.model.query_embeddings:
-        return WordVectors(*(_of_file(settings, tokenized_set, role) for role in ROLES))
-    return WordVectors(*(_of_pairs(settings, tokenized_set, role) for role in ROLES))
-
-
-def _of_file(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> np.ndarray:
-    path = getattr(settings.model, f"{role}_embeddings")
-    loaded = load_embeddings(path, tokenized_set.vocabulary(role), dim=settings.model.dim, seed=0)
-    return np.where(loaded.in_file[:, None], loaded.matrix, 0)
-
-
-def _of_pairs(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> np.ndarray:
-    size = len(tokenized_set.vocabulary(role))
-    seed = settings.training.seed
-    return occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed).vectors()
+    model, seed, vectors = settings.model, settings.training.seed, []
+    for role in ROLES:
+        words = tokenized_set.vocabulary(role)
+        if model.query_embeddings:
+            path = getattr(model, f"{role}_embeddings")
+            loaded = load_embeddings(path, words, dim=model.dim, seed=0)
+            vectors.append(np.where(loaded.in_file[:, None], loaded.matrix, 0))
+        else:
+            of_role = occurrences(tokenized_set, (role,), size=len(words), dim=_DIM, seed=seed)
+            vectors.append(of_role.vectors())
+    return WordVectors(*vectors)

@@ -21,7 +21,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.memory import reuse_freed_memory
 
 if TYPE_CHECKING:
-    from tf_smoothclir.engines.milvus import Address, CollectionNote
+    from tf_smoothclir.engines.milvus import Address
     from tf_smoothclir.engines.milvus_collection import MilvusCollection
 
 AUTO = "auto"
@@ -82,8 +82,10 @@ def _opened(
     manifest = index.manifest
     whole, parts = manifest.retriever, with_parts(manifest.retriever)
     last = retriever
-    if retriever in (AUTO, RERANKED):
-        last = _last_stage(manifest, retriever)
+    if retriever in (AUTO, RERANKED):  # the weight of a re-ranker belongs to the whole ranking
+        last = RERANKED if "reranker" in manifest.parts else whole
+        if retriever == RERANKED != last:
+            raise _missing(retriever, "the export has no re-ranker that counts")
     elif retriever not in parts:
         lacking = next(name for name in with_parts(retriever) if name not in parts)
         raise _missing(retriever, f"the index has no {family(lacking).half_content or lacking}")
@@ -98,16 +100,6 @@ def _opened(
         retrievers=tuple(dict.fromkeys([*first, *others])),
     )
     return TextSearch(searched, family(last).ranker(models, index))
-
-
-def _last_stage(manifest: IndexManifest | CollectionNote, retriever: str) -> str:
-    """The family that ranks in the end: the re-ranker, if there is one for what is indexed."""
-    # Its weight and its cut points belong to the whole ranking.
-    if "reranker" in manifest.parts:
-        return RERANKED
-    if retriever == RERANKED:
-        raise _missing(retriever, "the export has no re-ranker that counts")
-    return manifest.retriever
 
 
 def _missing(retriever: str, reason: str) -> InputError:

@@ -1,8 +1,7 @@
-"""Query files, and hits as a TREC run."""
+"""Query files, and hits as TREC runs have them."""
 
 import csv
 import itertools
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tf_smoothclir.data.sources import tables
 from tf_smoothclir.data.sources.cells import in_file, texts_in
 from tf_smoothclir.data.sources.columns import TEXTS, is_header
 from tf_smoothclir.data.sources.line_files import any_lines, without_blank
-from tf_smoothclir.data.sources.tables import kind_of, read_table, rows_of_lines, texts_role
-from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
 
@@ -52,13 +50,13 @@ def read_queries(path: str | Path) -> Iterator[Query]:
 
 
 def _queries(path: Path) -> Iterator[tuple[int, Query]]:
-    if kind_of(path) == "parquet":
-        rows = read_table(path, TEXTS)
+    if tables.kind_of(path) == "parquet":
+        rows = tables.read_table(path, TEXTS)
     else:
         lines = any_lines(path)
         first = next(lines, None)
         lines = itertools.chain([] if first is None else [first], lines)
-        kind = kind_of(path) or _kind_of_line(path, first[1] if first else "")
+        kind = tables.kind_of(path) or _kind_of_line(path, first[1] if first else "")
         if not kind:
             for line, text in without_blank(path, lines):
                 if "\t" in text:
@@ -66,7 +64,9 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
                     raise input_error(path, reason, _LINES, line=line)
                 yield line, Query(str(line), text)
             return
-        rows = rows_of_lines(kind, path, texts_role(path), lines)  # nobody asks titles
+        rows = tables.rows_of_lines(
+            kind, path, tables.texts_role(path), lines
+        )  # nobody asks titles
     for line, text in texts_in(rows, in_file(path)):
         yield line, Query(text.id, text.text)
 
@@ -87,18 +87,8 @@ def _kind_of_line(path: Path, first: str) -> str:
     return "csv" if any(is_csv) else ""
 
 
-class RunFile:
-    """Collects hits for a TREC run file; keeps ids and scores only."""
-
-    def __init__(self):
-        self._rankings: list[tuple[str, list[str], np.ndarray]] = []
-
-    def add(self, query_id: str, hits: Sequence[SearchHit]) -> None:
-        """Adds the hits of a query, best first."""
-        # Interned: the same document is found for many queries.
-        ids = [sys.intern(hit.id) for hit in hits]
-        self._rankings.append((query_id, ids, np.array([hit.score for hit in hits], np.float32)))
-
-    def write(self, path: str | os.PathLike) -> None:
-        """Writes the whole file or, after an error, none."""
-        write_run(path, self._rankings)
+def ranking_of(query_id: str, hits: Sequence[SearchHit]) -> tuple[str, list[str], np.ndarray]:
+    """A query with the ids and scores of its hits, best first, for `write_run`."""
+    # Interned: the same document is found for many queries.
+    ids = [sys.intern(hit.id) for hit in hits]
+    return query_id, ids, np.array([hit.score for hit in hits], np.float32)

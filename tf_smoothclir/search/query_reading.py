@@ -50,7 +50,10 @@ def by_tower(model) -> EncodeQueries:
     def encoded(queries: Sequence[str]) -> QueryBatch:
         found = read(text=tf.constant(list(queries), tf.string))
         answers = found["evidence"].numpy(), found["unknown"].numpy()
-        readings = [_reading(*answer) for answer in zip(*answers)]
+        readings = [
+            QueryReading(evidence.decode(), tuple(unknown.decode().split()))
+            for evidence, unknown in zip(*answers)
+        ]
         return QueryBatch(list(queries), readings, found["vector"].numpy())
 
     return encoded
@@ -97,7 +100,3 @@ def read_with(
             for by_words, other in zip(readings, of_tower)
         ]
     return QueryBatch(list(queries), readings, vectors, np.split(words.ids, words.offsets[1:-1]))
-
-
-def _reading(evidence: bytes, unknown: bytes) -> QueryReading:
-    return QueryReading(evidence.decode(), tuple(unknown.decode().split()))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,14 +35,6 @@ _FIRST = 100  # documents, the best by bounds, that show which others can be amo
 # Words of feedback, and nearest documents of each half with vectors, that bound the scores of
 # others; more, where they leave more documents than the second number.
 _BOUNDING = (FEW_TERMS, 1000), (TERMS, 8000)
-
-
-class _Answer(NamedTuple):
-    """The latest answer, whose hits are likely to be explained."""
-
-    text: str
-    asked: AskedQuery
-    positions: np.ndarray
 
 
 class WordRanker(IndexRanker):
@@ -69,7 +60,7 @@ class WordRanker(IndexRanker):
         }
         self._encode = encode if self.vectors else None
         self._parts, self._explainer = parts, WordExplainer(parts)
-        self._latest: _Answer | None = None
+        self._latest: AskedQuery | None = None  # because hits are explained right after
 
     def read(self, queries: Sequence[str]) -> QueryBatch:
         return read_with(self._parts.plain_query_reader, self._encode, queries)
@@ -77,21 +68,21 @@ class WordRanker(IndexRanker):
     def rank(
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[Ranked]:
-        for place, text in enumerate(batch.texts):
+        for place in range(len(batch.texts)):
             asked = self._asked(batch, place)
             positions, scores = asked.rank(depth, mask)
             positions, scores = positions[scores != 0], scores[scores != 0]
-            self._latest = _Answer(text, asked, positions)  # because hits are explained right after
+            asked.found, self._latest = positions, asked
             yield positions, scores
 
     def shown(self, query: str, hits: list[SearchHit]) -> list[SearchHit]:
         if not hits:
             return hits
         latest, longest = self._answer(query), self._parts.model.passage_words
-        if constant := latest.asked.constant:
+        if constant := latest.constant:
             hits = [dataclasses.replace(hit, constant=constant) for hit in hits]
         positions, text = self._positions(latest, hits), self._parts.text
-        numbers = self.lexical.best_passages(latest.asked.words, positions)
+        numbers = self.lexical.best_passages(latest.words, positions)
         passages = [
             hit.text
             if passage_number is None
@@ -111,29 +102,30 @@ class WordRanker(IndexRanker):
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         latest = self._answer(query)
-        parts = np.stack(latest.asked.parts(self._positions(latest, hits)), axis=1)
-        return self._explainer.explain(latest.asked.words, hits, parts, role)
+        parts = np.stack(latest.parts(self._positions(latest, hits)), axis=1)
+        return self._explainer.explain(latest.words, hits, parts, role)
 
     def _asked(self, batch: QueryBatch, place: int) -> AskedQuery:
         vector = None if batch.vectors is None else batch.vectors[place]
-        return AskedQuery(self, batch.words[place], vector)
+        return AskedQuery(self, batch.texts[place], batch.words[place], vector)
 
-    def _answer(self, query: str) -> _Answer:
+    def _answer(self, query: str) -> AskedQuery:
         latest = self._latest  # of another thread perhaps, but whole
         if latest is not None and latest.text == query:
             return latest
-        return _Answer(query, self._asked(self.read([query]), 0), np.zeros(0, np.int64))
+        return self._asked(self.read([query]), 0)
 
-    def _positions(self, answer: _Answer, hits: Sequence[SearchHit]) -> np.ndarray:
-        return self.index.documents.positions([hit.id for hit in hits], answer.positions)
+    def _positions(self, asked: AskedQuery, hits: Sequence[SearchHit]) -> np.ndarray:
+        return self.index.documents.positions([hit.id for hit in hits], asked.found)
 
 
 class AskedQuery:
     """What the index knows of all documents for one query: to rank them, then to explain hits."""
 
-    def __init__(self, ranker: WordRanker, words: np.ndarray, vector: np.ndarray | None):
+    def __init__(self, ranker: WordRanker, text: str, words: np.ndarray, vector: np.ndarray | None):
         """Asks for all that words say; takes all vectors, one after the other."""
-        self._ranker, self.words, begin = ranker, words, 0
+        self._ranker, self.text, self.words, begin = ranker, text, words, 0
+        self.found = np.zeros(0, np.int64)  # positions of its hits
         self._vectors: dict[str, AskedVector] = {}
         times = times_counted(np.count_nonzero(words != NO_WORD))
         for part, (weight, half) in ranker.vectors.items():

@@ -5,7 +5,6 @@ import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
 
 import tensorflow as tf
 from absl import logging
@@ -52,11 +51,6 @@ class Progress:
     def to_json(self) -> str:
         """The text that a checkpoint holds."""
         return json.dumps(dataclasses.asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Restores what `to_json` returned."""
-        return cls(**json.loads(text))
 
 
 class Checkpoints:
@@ -110,7 +104,7 @@ class Checkpoints:
             else:
                 self._rest.read(prefix).assert_consumed()
                 self._weights.read(self._best.prefix(needs)).assert_consumed()
-            return Progress.from_json(self._progress.numpy())
+            return Progress(**json.loads(self._progress.numpy()))
 
 
 class BestWeights:

@@ -34,11 +34,6 @@ class RunConfig:
     ranks_by: str = ""
 
     @classmethod
-    def of(cls, settings: RunSettings) -> Self:
-        """The config of a new run with these settings."""
-        return cls(settings.to_dict(), software_versions())
-
-    @classmethod
     def read(cls, path: Path) -> Self:
         """Reads a config.json."""
         return read_record(path, cls, _REMEDY)

@@ -9,31 +9,11 @@ from typing import Self
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.storage.files import delete_in, locked, make_directory, names_in, write_text
 from tf_smoothclir.storage.folder import MANIFEST, Folder, adding, damage_to
-from tf_smoothclir.training.run_config import RunConfig, RunData
+from tf_smoothclir.training.run_config import RunConfig, RunData, software_versions
 from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
 
-# In the order in which --overwrite deletes them. Stopped anywhere, it leaves a directory that still
-# is a run, but not a finished one.
-_PARTS = (
-    "metrics.json",
-    "grades.json",
-    "reranker",
-    "hybrid.json",
-    "lexical",
-    "pseudo_queries",
-    "checkpoints",
-    "vocabulary",
-    "logs",
-    "plots",
-    "evaluation",
-    "diverged_batch.tsv",
-    "report.md",
-    "flags.txt",
-    MANIFEST,
-    "config.json",
-)
 _LOCK = ".training.lock"
 _RUN = "run"  # the kind of its folder
 _REMEDY = (
@@ -67,9 +47,14 @@ class RunDirectory:
         self.metrics = self.path / "metrics.json"
 
     def _parts(self) -> list[str]:
-        """The names of all parts that may be there, in the order of `_PARTS`."""
-        of_plugins = sorted(path.name for path in self.path.glob(f"{_OF_PLUGINS}*"))
-        return [_PARTS[0], *of_plugins, *_PARTS[1:]]
+        """The names of all parts that may be there, in the order in which they are deleted."""
+        # Stopped anywhere, this leaves a directory that still is a run, but not a finished one.
+        of_plugins = sorted(self.path.glob(f"{_OF_PLUGINS}*"))
+        learned = [self.cut_points, self.reranker, self.fusion, self.lexical, self.pseudo_queries]
+        trained = [self.checkpoints, self.vocabulary, self.logs, self.plots, self.evaluation]
+        about = [self.diverged_batch, self.report, self.flags, self.path / MANIFEST, self.config]
+        parts = [self.metrics, *of_plugins, *learned, *trained, *about]
+        return [path.name for path in parts]
 
     def of_plugins(self, name: str) -> Path:
         """Path of a file that a plug-in keeps in the run; write it by `writing`."""
@@ -125,7 +110,7 @@ class RunDirectory:
             run.delete()
         sweep(run)  # of a run that was killed before it wrote its config.json
         write_text(run.flags, _flag_text(settings))
-        run.write_config(RunConfig.of(settings))
+        run.write_config(RunConfig(settings.to_dict(), software_versions()))
         return run
 
     @classmethod

@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
@@ -14,15 +13,10 @@ from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.data import DataSettings, EncoderSettings
 from tf_smoothclir.storage.files import make_directory, write_json
+from tf_smoothclir.training import run_models
 from tf_smoothclir.training.evaluated_sets import another_set, set_of_other_grades, warn_of_figures
-from tf_smoothclir.training.run_data import tokenized_set_of
+from tf_smoothclir.training.run_data import retrieval_set_of, tokenize_for_run
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import (
-    check_cut,
-    check_retriever,
-    check_trained,
-    load_retriever,
-)
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -42,25 +36,24 @@ def evaluate_run(
     # default one in the run, named after all that is not the run's own.
     settings, source = dataclasses.replace(run.settings(), data=data), source_of(data)
     retriever = "" if retriever == "auto" else retriever
-    check_cut(settings, dim)
+    run_models.check_cut(settings, dim)
     if retriever:
-        check_retriever(settings, retriever)
-    check_trained(run)
+        run_models.check_retriever(settings, retriever)
+    run_models.check_trained(run)
     parts = [f"dim-{dim}"] * bool(dim) + [f"by-{retriever}"] * bool(retriever)
     trained_on, is_other = run.settings().data, not run.was_trained_on(source.fingerprint())
     if is_other:
         parts.append(f"on-{source.name.replace('/', '-')}-{source.fingerprint()[:8]}")
     path = make_directory(Path(output_dir or run.evaluation.joinpath(*parts)), "--output_dir")
     if is_other:
-        other = another_set(source, data, trained_on, splits)
-        tokenized_set = tokenize_set(other, settings.text, data.cache_dir, run.vocabulary)
-    splits = splits or ("test",)
-    if not is_other:
-        tokenized_set = tokenized_set_of(source, settings, run, splits)
-    retrieval_set, num_grades = tokenized_set.retrieval_set, len(settings.model.thresholds) + 1
+        retrieval_set = another_set(source, data, trained_on, splits)
+    else:
+        retrieval_set = retrieval_set_of(source, settings, splits or ("test",))
+    tokenized_set, splits = tokenize_for_run(retrieval_set, settings, run), splits or ("test",)
+    num_grades = len(settings.model.thresholds) + 1
     is_own = not is_other and data == trained_on
     warn_of_figures(trained_on, num_grades, retrieval_set, *splits, is_own=is_own)
-    ranks, cut_points = load_retriever(run, tokenized_set, dim, retriever)
+    ranks, cut_points = run_models.load_retriever(run, tokenized_set, dim, retriever)
     if retrieval_set.num_grades != num_grades:
         cut_points = None
     negatives = settings.training.negatives

@@ -15,7 +15,6 @@ from tf_smoothclir.protocols.text_search import CutPoints, read_cut_points
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import check_dim
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -50,6 +49,12 @@ class ModelsOverSet:
         """The retrievers over the set by name, in the order of the families."""
         names = (name for name in self.settings.retrieval.families if name in self._retrievers)
         return {of: one for name in names for of, one in self._retrievers[name].items()}
+
+    @property
+    def run_models(self) -> RunModels:
+        """The models, parts first."""
+        families = self.settings.retrieval.families
+        return RunModels(self.settings, {name: self.models[name] for name in families})
 
     def by_part(self, settings: RunSettings) -> ModelsOverSet:
         """The same by settings with a part of the retriever alone."""
@@ -99,13 +104,11 @@ class RunModels(dict[str, Any]):
         return ModelsOverSet(self.settings, tokenized_set, self).retrievers
 
 
-def learn_models(run: RunDirectory, over: ModelsOverSet) -> RunModels:
+def learn_models(run: RunDirectory, over: ModelsOverSet) -> None:
     """Learns what a run needs besides the models that there are, or loads it, and keeps it."""
-    families = over.settings.retrieval.families
-    for name in families:
+    for name in over.settings.retrieval.families:
         if name not in over.models:
             over.add(name, learned(name, run, over))
-    return RunModels(over.settings, {name: over.models[name] for name in families})
 
 
 def learn_what_needs_no_training(run: RunDirectory, over: ModelsOverSet) -> None:
@@ -178,7 +181,13 @@ def check_cut(settings: RunSettings, dim: int) -> None:
             f"the run {lacks}",
             "Leave --dim out, or train with --retriever=dense or hybrid and no --reranker",
         )
-    check_dim(settings.model, dim)
+    possible = (*settings.model.shorter_dims, settings.model.dim)
+    if dim and dim not in possible:
+        raise input_error(
+            f"--dim={dim}",
+            f"the run trained vectors of {', '.join(map(str, possible))} numbers",
+            "Choose one of these, or train with others in --matryoshka_dims",
+        )
 
 
 def check_retriever(settings: RunSettings, retriever: str) -> None:

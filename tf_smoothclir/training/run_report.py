@@ -39,16 +39,12 @@ _OF_FIRST_HITS = {
 
 
 def evaluate_and_report(
-    run: RunDirectory,
-    models: RunModels,
-    over: ModelsOverSet,
-    progress: Progress,
-    crossed: Evaluation | None = None,
+    run: RunDirectory, over: ModelsOverSet, progress: Progress, crossed: Evaluation | None = None
 ) -> dict:
     """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
     # Where there is cross-validation over all judged queries, it heads the report.
-    tokenized_set, retrievers = over.tokenized_set, over.retrievers
-    settings, retrieval_set = models.settings, over.retrieval_set
+    models, tokenized_set, retrievers = over.run_models, over.tokenized_set, over.retrievers
+    settings, retrieval_set = over.settings, over.retrieval_set
     is_judged = retrieval_set.source.is_judged
     chosen, negatives = settings.retrieval.ranks_with, settings.training.negatives
     evaluations = {
@@ -182,6 +178,12 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
     settings = models.settings
     retriever, retrieval_set = settings.retrieval.ranks_with, tokenized_set.retrieval_set
     titles = [family(name).title(model) for name, model in models.items()]
+    training = result["training"]
+    training = {**training, "seconds_of_steps": training["seconds"] - models.seconds}
+    facts_of_models: dict[str, str] = {}
+    for name, model in models.items():
+        facts_of_models |= family(name).facts(model, settings, training)
+    without = left_out(run.settings_asked_for(), settings)
     write_report(
         run.report,
         title=f"{retrieval_set.source.name}: {' and '.join(filter(None, titles))}",
@@ -189,8 +191,8 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
             "queries": _counted(retrieval_set.query_ids, retrieval_set.query_languages),
             "documents": _counted(retrieval_set.document_ids, retrieval_set.document_languages),
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
-            **_facts_of_models(models, result["training"]),
-            **_left_out(run, settings),
+            **facts_of_models,
+            **({"left out": without} if without else {}),
             "cut points between grades": _cut_points_fact(result["cut_points"])
             if retrieval_set.source.is_judged
             else "none: without judgments, predicted grades are 0",
@@ -223,11 +225,6 @@ def _by_length(result: Mapping) -> dict[str, str]:
     return {"First hits by length of the query": markdown_table(header, rows)} if rows else {}
 
 
-def _left_out(run: RunDirectory, settings: RunSettings) -> dict[str, str]:
-    without = left_out(run.settings_asked_for(), settings)
-    return {"left out": without} if without else {}
-
-
 def _cut_points_fact(cut_points: dict[str, Any]) -> str:
     scores, shares = (
         ", ".join(f"{value:.4g}" for value in cut_points[kind]) for kind in ("scores", "shares")
@@ -235,12 +232,3 @@ def _cut_points_fact(cut_points: dict[str, Any]) -> str:
     if power := cut_points["power"]:
         scores += f" times (known words of the query)^{power:.2g}"
     return f"scores {scores}; shares of the first hit's score {shares} (best for validation)"
-
-
-def _facts_of_models(models: RunModels, training: Mapping) -> dict[str, str]:
-    """Facts about the models and how they were trained."""
-    training = {**training, "seconds_of_steps": training["seconds"] - models.seconds}
-    facts = {}
-    for name, model in models.items():
-        facts |= family(name).facts(model, models.settings, training)
-    return facts

@@ -2,29 +2,23 @@
 
 import dataclasses
 
+from tensorflow import keras
+
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.plugins import OBJECTIVES
+from tf_smoothclir.plugins import OBJECTIVES, family
 from tf_smoothclir.protocols.task import Batches, Task
-from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.batches import SampledBatches
 from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.training.initial_run import initial_run
 from tf_smoothclir.training.processes import SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.two_tower.builder import (
-    build_model,
-    configured_loss,
-    cut_to,
-    load_pretrained,
-    start_bilingual,
-    start_like,
-    start_token_weights,
-)
+from tf_smoothclir.training.run_models import ModelsOverSet
+from tf_smoothclir.two_tower import builder
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import TwoTowerTask
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.memory import give_back_memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,28 +35,31 @@ class ObjectiveInputs:
 
 def check_model(settings: RunSettings) -> None:
     """Checks what the model does not take, before anything is written."""
-    configured_loss(settings)
+    builder.configured_loss(settings)
 
 
 def objective_inputs(
-    settings: RunSettings,
-    tokenized_set: TokenizedSet | None,
-    run: RunDirectory,
-    processes: SingleProcess,
-    training_set: TokenizedSet | None,
+    over: ModelsOverSet, run: RunDirectory, processes: SingleProcess
 ) -> ObjectiveInputs:
     """Builds the model of a run; weights that a checkpoint will replace are random."""
+    settings, tokenized_set = over.settings, over.tokenized_set
+    give_back_memory()  # of what was learned before
+    keras.utils.set_random_seed(settings.training.seed)
+    training_set = tokenized_set  # None where another process is the chief
+    if processes.is_chief:
+        training_set = family(settings.retrieval.with_task).training_set(run, over)
     vocabularies = processes.vocabularies() or {
         role: tokenized_set.vocabulary(role) for role in ROLES
     }
-    model = build_model(settings, vocabularies)
+    model = builder.build_model(settings, vocabularies)
     if processes.is_chief and not run.begun:
-        load_pretrained(model, settings, vocabularies)
-        start_bilingual(model, settings, training_set)
-        start_token_weights(model, settings, tokenized_set)
+        builder.load_pretrained(model, settings, vocabularies)
+        builder.start_bilingual(model, settings, training_set)
+        builder.start_token_weights(model, settings, tokenized_set)
         if (initial := initial_run(settings)) is not None:
-            start_like(model, load_model(initial), training_set)
+            builder.start_like(model, load_model(initial), training_set)
     batches = processes.batches(settings.training)
+    give_back_memory()  # of what built the model
     return ObjectiveInputs(model, settings, tokenized_set, training_set, run, batches)
 
 
@@ -91,22 +88,10 @@ def check_weights(run: RunDirectory) -> None:
         raise run.incomplete("has not completed an epoch yet")
 
 
-def check_dim(model: ModelSettings, dim: int) -> None:
-    """Checks that vectors were trained to be cut to their first `dim` numbers; 0 keeps all."""
-    possible = (*model.shorter_dims, model.dim)
-    if dim and dim not in possible:
-        raise input_error(
-            f"--dim={dim}",
-            f"the run trained vectors of {', '.join(map(str, possible))} numbers",
-            "Choose one of these, or train with others in --matryoshka_dims",
-        )
-
-
 def load_model(run: RunDirectory, dim: int = 0) -> TwoTower:
     """Restores the model of a run with the weights of its best epoch."""
     check_weights(run)
     settings = run.settings()
-    check_dim(settings.model, dim)
-    model = build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
+    model = builder.build_model(settings, {role: run.vocabulary_tokens(role) for role in ROLES})
     BestWeights(run.checkpoints, tf_weights(model)).restore()
-    return cut_to(model, dim) if dim not in (0, settings.model.dim) else model
+    return builder.cut_to(model, dim) if dim not in (0, settings.model.dim) else model

@@ -26,7 +26,6 @@ from tf_smoothclir.training.run_data import begin_run, tokenize_for_run
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import (
     ModelsOverSet,
-    RunModels,
     learn_models,
     learn_what_needs_no_training,
 )
@@ -38,21 +37,6 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.memory import give_back_memory, reuse_freed_memory, share_freed_memory
 
 
-def inputs_of(
-    over: ModelsOverSet, run: RunDirectory, processes: SingleProcess = SINGLE_PROCESS
-) -> ObjectiveInputs:
-    """What is trained step by step, as it begins."""
-    settings, tokenized_set = over.settings, over.tokenized_set
-    give_back_memory()  # of what was learned before
-    keras.utils.set_random_seed(settings.training.seed)
-    training_set = tokenized_set  # None where another process is the chief
-    if processes.is_chief:
-        training_set = family(settings.retrieval.with_task).training_set(run, over)
-    inputs = objective_inputs(settings, tokenized_set, run, processes, training_set)
-    give_back_memory()  # of what built the model
-    return inputs
-
-
 def trainer_of(
     over: ModelsOverSet,
     run: RunDirectory,
@@ -62,7 +46,7 @@ def trainer_of(
     inputs: ObjectiveInputs | None = None,
 ) -> Trainer:
     """The trainer of a new run, or of a run that has a checkpoint."""
-    task = make_task(inputs or inputs_of(over, run, processes))
+    task = make_task(inputs or objective_inputs(over, run, processes))
     retrieval_set = over.retrieval_set if processes.is_chief else None
     return Trainer(task, retrieval_set, over.settings.training, run, processes, callbacks, look)
 
@@ -82,7 +66,7 @@ def train_task(
     model, progress, alone = _trained(over, run, processes, callbacks, look)
     give_back_memory()  # before evaluation, which takes most
     if alone:
-        over, _, progress = _without(over, run, progress, alone)
+        over, progress = _without(over, run, progress, alone)
     elif processes.is_chief:
         over.add(retrieval.with_task, model)
     return over, progress
@@ -96,7 +80,7 @@ def _trained(
     look: Look | None,
 ) -> tuple[Any, Progress, str]:
     """What was trained, how far, and the part that ranks alone without it, or ""."""
-    inputs, with_task = inputs_of(over, run, processes), over.settings.retrieval.with_task
+    inputs, with_task = objective_inputs(over, run, processes), over.settings.retrieval.with_task
     if look and not run.begun:
         retrievers_of = family(with_task).retrievers
         if alone := look(lambda: retrievers_of(inputs.model, over)[with_task], True):
@@ -108,23 +92,23 @@ def _trained(
 
 def learn_others(
     over: ModelsOverSet, run: RunDirectory, progress: Progress
-) -> tuple[RunModels, ModelsOverSet, Progress]:
+) -> tuple[ModelsOverSet, Progress]:
     """Learns all other models, and leaves out those that count for nothing on validation."""
-    models = learn_models(run, over)
-    alone = family(over.settings.retrieval.retriever).ranks_alone(over)
-    return (
-        learn_others(*_without(over, run, progress, alone)) if alone else (models, over, progress)
-    )
+    learn_models(run, over)
+    while alone := family(over.settings.retrieval.retriever).ranks_alone(over):
+        over, progress = _without(over, run, progress, alone)
+        learn_models(run, over)
+    return over, progress
 
 
 def _without(
     over: ModelsOverSet, run: RunDirectory, progress: Progress, alone: str
-) -> tuple[ModelsOverSet, RunDirectory, Progress]:
+) -> tuple[ModelsOverSet, Progress]:
     """The run by what ranks alone; of a training that counted for nothing, nothing is left."""
     run.rank_by(alone)
     logging.info("%s", left_out(over.settings, run.settings()))
     over = over.by_part(run.settings())
-    return over, run, progress if over.settings.retrieval.with_task else Progress()
+    return over, progress if over.settings.retrieval.with_task else Progress()
 
 
 @without_retracing_warnings()  # small sets and folds have graphs of their own
@@ -178,9 +162,9 @@ def train(
             if over.settings.retrieval.with_task:
                 over, progress = train_task(over, run, processes, callbacks)
             if processes.is_chief:
-                models, over, progress = learn_others(over, run, progress)
+                over, progress = learn_others(over, run, progress)
                 crossed = _cross_validated(rotated, run.settings()) if folds else None
-                result = evaluate_and_report(run, models, over, progress, crossed)
+                result = evaluate_and_report(run, over, progress, crossed)
                 if tokenized_set.retrieval_set.source.is_judged:
                     warn_near_chance(result, settings)
                 keep_best(run.checkpoints)
@@ -200,7 +184,7 @@ def _cross_validated(folds: Sequence[RetrievalSet], settings: RunSettings) -> Ev
             over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
             if settings.retrieval.with_task:
                 over, _ = train_task(over, run)
-            _, over, _ = learn_others(over, run, Progress())
+            over, _ = learn_others(over, run, Progress())
             retriever = over.retrievers[over.settings.retrieval.ranks_with]
             negatives = settings.training.negatives
             parts.append(evaluate_split(fold, retriever, "test", negatives=negatives))

@@ -196,7 +196,11 @@ class Trainer:
             return
         if progress.best_epoch == epoch and not self.ranks_alone:
             self._best.save()
-        self._write_summaries(epoch, {"training": losses, "validation": validation})
+        with self._summaries.as_default(step=epoch):
+            for group, values in (("training", losses), ("validation", validation)):
+                for name, value in values.items():
+                    tf.summary.scalar(f"{group}/{name}", value)
+        self._summaries.flush()
         logging.info(
             "Epoch %d/%d: %s, validation %s (%.1f s), %.0f pairs/s so far",
             epoch,
@@ -217,13 +221,6 @@ class Trainer:
             return {"validation": validation}
         chosen = self.task.batches.after_epoch(self.progress.epoch + 1, scorer)
         return {"validation": validation, **chosen}
-
-    def _write_summaries(self, epoch: int, groups: dict[str, dict[str, float]]) -> None:
-        with self._summaries.as_default(step=epoch):
-            for group, values in groups.items():
-                for name, value in values.items():
-                    tf.summary.scalar(f"{group}/{name}", value)
-        self._summaries.flush()
 
     def _interrupted(self, stop: signal.Signals) -> Interrupted:
         logging.warning(

@@ -17,14 +17,7 @@ from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.settings.search import Search
 from tf_smoothclir.settings.training import METRICS
-from tf_smoothclir.storage.files import (
-    delete_in,
-    locked,
-    names_in,
-    read_record,
-    write_json,
-    write_text,
-)
+from tf_smoothclir.storage import files
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_space import parse_thresholds, threshold_tuples, with_values
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -53,7 +46,7 @@ _EMPTY = "#d9d9d9"  # not tried, or thresholds that do not rise
 
 def only_search(output_dir: Path) -> AbstractContextManager:
     """Keeps other searches out of the directory."""
-    return locked(
+    return files.locked(
         output_dir / _LOCK,
         f"--output_dir={output_dir}",
         "another search is running there",
@@ -76,9 +69,9 @@ def open_search(
     """Records a new search in `tuning.json`, or checks that the directory holds the same one."""
     path, fingerprint = output_dir / _RECORD, source_of(settings.data).fingerprint()
     if overwrite and path.is_file():
-        delete_in(output_dir, _PARTS)
+        files.delete_in(output_dir, _PARTS)
     if path.is_file():
-        there = read_record(path, _Record, "Restore the file, or give --overwrite")
+        there = files.read_record(path, _Record, "Restore the file, or give --overwrite")
         before = Search(**there.search).values()
         changed = [
             f"--{name}: {value_text(before[name])} there, {value_text(value)} here"
@@ -93,11 +86,11 @@ def open_search(
                 f" ({'; '.join(changed)}). Give the same flags to continue it, choose another"
                 " directory, or give --overwrite."
             )
-    elif others := names_in(output_dir) - {_LOCK, DATA}:
+    elif others := files.names_in(output_dir) - {_LOCK, DATA}:
         reason = f"it holds no search, but {', '.join(sorted(others)[:3])}"
         raise input_error(f"--output_dir={output_dir}", reason, "Choose another directory")
     record = _Record(search.values(), settings.to_dict(), fingerprint)
-    write_json(path, dataclasses.asdict(record))
+    files.write_json(path, dataclasses.asdict(record))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,19 +119,17 @@ def trial_results(oracle: keras_tuner.Oracle) -> list[TrialResult]:
     """The finished trials of an oracle, best first; ties go to the earlier trial."""
     finished = [t for t in oracle.trials.values() if t.status == TrialStatus.COMPLETED]
     finished.sort(key=lambda trial: (-trial.score, trial.trial_id))
-    return [_trial_result(trial) for trial in finished]
-
-
-def _trial_result(trial) -> TrialResult:
-    last = trial.metrics.get_last_value
-    return TrialResult(
-        id=trial.trial_id,
-        values=trial_values(trial),
-        metrics={name: last(name) for name in METRICS},
-        seconds=last("seconds"),
-        best_epoch=last("best_epoch"),
-        diverged=bool(last("diverged")),
-    )
+    return [
+        TrialResult(
+            id=trial.trial_id,
+            values=trial_values(trial),
+            metrics={name: trial.metrics.get_last_value(name) for name in METRICS},
+            seconds=trial.metrics.get_last_value("seconds"),
+            best_epoch=trial.metrics.get_last_value("best_epoch"),
+            diverged=bool(trial.metrics.get_last_value("diverged")),
+        )
+        for trial in finished
+    ]
 
 
 def write_trial_results(
@@ -147,7 +138,7 @@ def write_trial_results(
     """Writes trials.csv, trials.md, best.flags, best.json and the heat map."""
     objective, best = settings.training.select_metric, trials[0]
     header, rows = trial_table(trials, objective)
-    write_text(output_dir / "trials.csv", csv_table(header, rows))
+    files.write_text(output_dir / "trials.csv", csv_table(header, rows))
     how = f"mean of {folds} folds" if folds > 1 else "validation split"
     lines = [
         f"# {len(trials)} trials, best {objective} first",
@@ -157,12 +148,12 @@ def write_trial_results(
     ]
     if _draw_heat_map(output_dir / HEAT_MAP, trials, settings):
         lines.append(f"![{objective} by thresholds]({HEAT_MAP})")
-    write_text(output_dir / "trials.md", "\n\n".join(lines) + "\n")
+    files.write_text(output_dir / "trials.md", "\n\n".join(lines) + "\n")
     flags = with_values(settings, best.values).flag_lines()
-    write_text(output_dir / "best.flags", "\n".join(flags) + "\n")
+    files.write_text(output_dir / "best.flags", "\n".join(flags) + "\n")
     chosen = {"trial" if name == "id" else name: value for name, value in vars(best).items()}
     about = {"objective": objective, "score": best.metrics[objective], "folds": folds}
-    write_json(output_dir / "best.json", {**about, "trials": len(trials), **chosen})
+    files.write_json(output_dir / "best.json", {**about, "trials": len(trials), **chosen})
 
 
 def trial_table(trials: Sequence[TrialResult], objective: str) -> tuple[list[str], list[list[str]]]:

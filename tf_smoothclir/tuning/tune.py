@@ -22,15 +22,8 @@ from tf_smoothclir.settings.search import Search
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import check_model
+from tf_smoothclir.tuning import search_directory
 from tf_smoothclir.tuning.oracles import ORACLES, DurableOracle
-from tf_smoothclir.tuning.search_directory import (
-    ORACLE_STATE,
-    TrialResult,
-    only_search,
-    open_search,
-    trial_results,
-    write_trial_results,
-)
 from tf_smoothclir.tuning.search_space import count_combinations, search_space
 from tf_smoothclir.tuning.tuner import TrialTuner, tokenized_sets
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -50,7 +43,7 @@ def tune(
     num_workers: int = 1,
     overwrite: bool = False,
     in_memory: MemorySource | None = None,
-) -> list[TrialResult]:
+) -> list[search_directory.TrialResult]:
     """Searches, or continues the search in a directory, and writes its tables.
 
     A set in memory is written there, at `settings.data.data_dir`.
@@ -63,17 +56,23 @@ def tune(
         check_model(settings)
     own_role = role()
     if own_role == "worker":
-        open_search(Path(output_dir), settings, search)
+        search_directory.open_search(Path(output_dir), settings, search)
         run_worker(settings, search, Path(output_dir))
         return []
     sets = tokenized_sets(settings, search.folds, in_memory)
     output_dir = make_directory(output_dir, "--output_dir")
-    with only_search(output_dir):
+    with search_directory.only_search(output_dir):
         if in_memory is not None:
             in_memory.keep(RunDirectory(output_dir).data, overwrite=overwrite)
-        open_search(output_dir, settings, search, overwrite)
-        oracle = _oracle(settings, search, output_dir / ORACLE_STATE)
-        _mention_cut_grid(oracle, search)
+        search_directory.open_search(output_dir, settings, search, overwrite)
+        oracle = _oracle(settings, search, output_dir / search_directory.ORACLE_STATE)
+        most = search.max_trials
+        if search.search == "grid" and count_combinations(oracle.get_space(), most + 1) > most:
+            logging.info(
+                "--max_trials=%d leaves out the end of the grid. Raise it, or spread the trials"
+                " with --search=random or --search=bayesian",
+                most,
+            )
         if num_workers > 1 and not own_role:
             sets = []  # each tuner worker loads them from the cache
             run_local_workers(
@@ -84,8 +83,8 @@ def tune(
             )
         else:
             _run_trials(TrialTuner(oracle, settings, sets, output_dir))
-        trials = trial_results(oracle)
-        write_trial_results(output_dir, trials, settings, folds=search.folds)
+        trials = search_directory.trial_results(oracle)
+        search_directory.write_trial_results(output_dir, trials, settings, folds=search.folds)
     return trials
 
 
@@ -121,16 +120,6 @@ def _oracle(settings: RunSettings, search: Search, path: Path) -> DurableOracle:
         seed=settings.training.seed,
         **more,
     )
-
-
-def _mention_cut_grid(oracle: DurableOracle, search: Search) -> None:
-    most = search.max_trials
-    if search.search == "grid" and count_combinations(oracle.get_space(), most + 1) > most:
-        logging.info(
-            "--max_trials=%d leaves out the end of the grid. Raise it, or spread the trials with"
-            " --search=random or --search=bayesian",
-            most,
-        )
 
 
 def role() -> str:

@@ -142,10 +142,10 @@ def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory
     best, seconds = dict.fromkeys(METRICS, 0.0), progress.seconds
     if {*settings.retrieval.families} != {with_task} and not diverged:
         over.add(with_task, trainer.task.model)
-        models = learn_models(run, over)
+        learn_models(run, over)
         retriever = over.retrievers[settings.retrieval.ranks_with]
         best = validation_of(over.retrieval_set, settings.training.negatives)(retriever)
-        seconds += models.seconds
+        seconds += over.run_models.seconds
     elif not diverged:
         best = progress.history[progress.best_epoch - 1]["validation"]
     return {

@@ -151,11 +151,8 @@ class LateInteractionLists:
             return []
         added = self._each(query_ids, document_ids[np.newaxis], places, weights)[:, 0]
         similarities = self._similarities(query_ids[places], document_ids[np.newaxis])[:, 0]
-        rank = (
-            similarities
-            * self._profile(len(document_ids))
-            * self._distances(places, similarities.shape[1])
-        )
+        early = self._early[part_of_position(len(document_ids))]
+        rank = similarities * early * self._distances(places, len(document_ids))
         best = rank.argmax(axis=1)
         return [
             WordPair(int(place), int(column), float(similarities[row, column]), float(added[row]))
@@ -175,10 +172,8 @@ class LateInteractionLists:
     ) -> np.ndarray:
         """Share of each known query word in each score, `[known, documents]`."""
         similarities = self._similarities(query_ids[places], documents)
-        early, distances = (
-            self._profile(similarities.shape[2]),
-            self._distances(places, similarities.shape[2]),
-        )
+        length = similarities.shape[2]
+        early, distances = self._early[part_of_position(length)], self._distances(places, length)
         added = self._counts[0] * similarities.max(axis=2)
         added += self._counts[1] * (similarities * early).max(axis=2)
         added += self._counts[2] * (similarities * distances[:, np.newaxis]).max(axis=2)
@@ -196,9 +191,6 @@ class LateInteractionLists:
         different, columns = np.unique(inside, return_inverse=True)
         similarities = np.maximum(self._queries[words] @ self._documents[different].T, 0)
         return similarities[:, columns.reshape(documents.shape)]
-
-    def _profile(self, length: int) -> np.ndarray:
-        return self._early[part_of_position(length)]
 
     def _distances(self, places: np.ndarray, length: int) -> np.ndarray:
         distances = np.arange(length) - places[:, np.newaxis]
