@@ -170,8 +170,8 @@ def evaluate_on(
         if isinstance(data, (str, os.PathLike)):
             settings = dataclasses.replace(settings, data_dir=os.path.abspath(local_path(data)))
             opening.warn_of_left_out(settings, LANGUAGES)
-        source = given_set("evaluate", data, parts, settings, tokenizer)
-        source = source or opening.source_of(settings)
+        in_memory = given_set("evaluate", data, parts, settings, tokenizer)
+        source = in_memory or opening.source_of(settings)
         retrieval_set = another_set(source, settings, trained_on, split or "")
         warn_of_figures(trained_on, num_grades, retrieval_set, split or "test")
     *_, last = models

@@ -10,13 +10,20 @@ positions; here it may follow a profile of positions, and be larger near the pla
 query (`Diagonal`). EM counts how often t is expected to stand for w,
 c(w, t) = Σ_pairs n(w, q) T(w | t) p(t | d) / Σ_t' T(w | t') p(t' | d), and sets
 T(w | t) = c(w, t) / Σ_w' c(w', t). No round lowers the likelihood of the pairs.
+
+Where languages inflect, or pairs are few, most words are too rare to tell what they stand for. So
+EM learns probabilities of classes of words (`word_classes`): with C(w) the class of w,
+
+    T(w | t) = Σ c(w', t') / Σ c(w", t')    over w' in C(w), t' in C(t), any w",
+
+and the last round counts words by these, which tells the words of a class apart.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,10 +33,41 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.parallel import map_in_threads
 
 ROUNDS = 6
+CLASS_LETTERS = 5
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
 LEAST_PROBABILITY = 0.005
 TENSION = 4.0  # that of fast_align; with 8, mates of verses are found less often
 _ALIGNMENTS_AT_ONCE = 1 << 20  # of one thread
+
+
+class WordClasses(NamedTuple):
+    """The class of each word, a number."""
+
+    queries: np.ndarray  # `[query words]` int32
+    documents: np.ndarray  # `[document words]` int32
+
+    def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The cell of classes of each cell `[document word, query word]`; the rows of these."""
+        number, sizes = len(rows), (self.queries.max() + 1, self.documents.max() + 1)
+        one_row = np.arange(number, dtype=np.int32), self.queries[columns], [0, number]
+        by_column = sp.csr_array(one_row, shape=(1, sizes[0])).tocsc()  # a counting sort
+        _, of_classes, places = cells(
+            by_column.indptr, self.documents[rows[by_column.data]], sizes[1]
+        )
+        of_cells = np.empty(number, np.int32)
+        of_cells[by_column.data] = places
+        return of_cells, of_classes
+
+
+def word_classes(words: Sequence[str], size: int) -> np.ndarray:
+    """The class of each of `size` words, int32: words of letters that begin alike are one."""
+    # Of their first letters, as McNamee and Mayfield found to serve most languages ("Character
+    # N-Gram Tokenization for European Language Text Retrieval", Information Retrieval 2004).
+    numbers: dict[str, int] = {}
+    beginnings = (word[:CLASS_LETTERS] if word.isalpha() else word for word in words)
+    known = [numbers.setdefault(beginning, len(numbers)) for beginning in beginnings]
+    others = np.arange(size - len(known)) + len(numbers)
+    return np.concatenate([known, others]).astype(np.int32)
 
 
 class Diagonal(NamedTuple):
@@ -43,7 +81,8 @@ class Diagonal(NamedTuple):
         p(t | d) exp(-TENSION |a - b|).
 
     Nobody says whether texts are parallel, as verses and messages are, or say something somewhere,
-    as pages do. The likelihood of the pairs does: this raises it only where they are.
+    as pages do. The likelihood of the pairs does: this raises it only where they are. EM reads it
+    in the last round alone: with it, classes are learned worse where languages put verbs last.
     """
 
     queries: sp.csr_array  # `[pairs, query words]`, with the entries of the words of queries
@@ -70,16 +109,25 @@ class Alignments:
     # `[query words of all pairs, entries of the table]` float32: p(t | d) of each document word t,
     # in the column of its entry.
     matrix: sp.csr_array
+    nearness: np.ndarray | None  # `[alignments]` float32, by the diagonal
     counts: np.ndarray  # `[query words of all pairs]` float32, how often each stands in its query
     pairs: np.ndarray  # the same shape, int, the pair of each
     words: np.ndarray  # the same shape, int32, the query word that each is, sorted
     rows: np.ndarray  # `[entries]` int32, the document word of each entry of the table
     columns: np.ndarray  # `[entries]` int32, its query word, sorted
     shape: tuple[int, int]
+    # Entries of one class cell have one probability: `[entries]` int32, the cell of each;
+    # `[cells]` int32, the class of document words of each cell.
+    tied: np.ndarray
+    tied_rows: np.ndarray
 
     @classmethod
     def of(
-        cls, queries: sp.csr_array, documents: sp.csr_array, diagonal: Diagonal | None = None
+        cls,
+        queries: sp.csr_array,
+        documents: sp.csr_array,
+        diagonal: Diagonal | None = None,
+        classes: WordClasses | None = None,
     ) -> Alignments:
         """The alignments of pairs of a query and a document that says the same."""
         # `queries` are counts, `[pairs, query words]`; `documents` p(t | d), `[pairs, document
@@ -91,21 +139,27 @@ class Alignments:
         shape = documents.shape[1], queries.shape[1]
         of_words = ends[np.searchsorted(words, np.arange(shape[1] + 1))]
         columns, rows, slots = cells(of_words, documents.indices[places], shape[0])
-        shares = documents.data[places].astype(np.float32)
+        tied, tied_rows = np.arange(len(rows), dtype=np.int32), rows
+        if classes is not None and len(rows):
+            tied, tied_rows = classes.of_cells(rows, columns)
+        shares, nearness = documents.data[places].astype(np.float32), None
         if diagonal is not None:
-            shares *= diagonal.factors(order, places, np.diff(ends))
+            nearness = diagonal.factors(order, places, np.diff(ends))
         return cls(
             matrix=sp.csr_array((shares, slots, ends), shape=(len(pairs), len(rows))),
+            nearness=nearness,
             counts=queries.data[order].astype(np.float32),
             pairs=pairs,
             words=words,
             rows=rows,
             columns=columns,
             shape=shape,
+            tied=tied,
+            tied_rows=tied_rows,
         )
 
     def with_shares(self, documents: sp.csr_array) -> Alignments:
-        """The same alignments, off no diagonal, with other p(t | d) above 0 for the same words."""
+        """The same alignments with other p(t | d) above 0 for the same words."""
         places, ends = _places(documents, self.pairs)
         matrix = documents.data[places].astype(np.float32), self.matrix.indices, ends
         return dataclasses.replace(self, matrix=sp.csr_array(matrix, shape=self.matrix.shape))
@@ -116,7 +170,10 @@ class Alignments:
         if not len(self.rows):
             return 0.0
         of_entries = np.asarray(table[self.rows, self.columns]).ravel()
-        sums, whole = self.matrix @ of_entries, self.matrix @ np.ones_like(of_entries)
+        matrix = self.matrix.copy()
+        if self.nearness is not None:
+            matrix.data *= self.nearness
+        sums, whole = matrix @ of_entries, matrix @ np.ones_like(of_entries)
         counted = whole > 0
         return float(self.counts[counted] @ np.log(sums[counted] / whole[counted]))
 
@@ -128,19 +185,20 @@ class Alignments:
         # its T, all others are empty. Several tables are learned in one pass over the alignments,
         # which is what takes time; the first round has equal probabilities.
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
-        places = self.rows.astype(np.intp)
+        tied = self.tied.astype(np.intp)
         # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1.
         table = np.ones((len(self.rows), counts.shape[1]), np.float32)
         expected = table.copy()
-        expect = functools.partial(self._expect, table, counts, expected)
         for one_round in range(rounds):
-            if one_round:
-                totals = [np.bincount(places, column, self.shape[0]) for column in expected.T]
-                totals = np.stack(totals, axis=1).astype(np.float32)
-                scale = np.reciprocal(totals, out=np.zeros_like(totals), where=totals > 0)
-                # These arrays are the largest, so no more of them are made.
-                np.take(scale, places, axis=0, out=table, mode="clip")
-                table *= expected
+            if one_round and len(tied):
+                for of_one, probabilities in zip(expected.T, table.T):
+                    # These arrays are the largest, so no more of them are made.
+                    of_cells = np.bincount(tied, of_one, len(self.tied_rows)).astype(np.float32)
+                    totals = _sums(self.tied_rows, of_cells)
+                    of_cells /= np.where(totals > 0, totals, 1)[self.tied_rows]
+                    np.take(of_cells, tied, out=probabilities, mode="clip")
+            nearness = self.nearness if one_round == rounds - 1 else None
+            expect = functools.partial(self._expect, nearness, table, counts, expected)
             for _ in map_in_threads(expect, self._parts()):
                 pass
         del table, expect
@@ -151,7 +209,12 @@ class Alignments:
         )
 
     def _expect(
-        self, table: np.ndarray, counts: np.ndarray, expected: np.ndarray, part: tuple[slice, slice]
+        self,
+        nearness: np.ndarray | None,
+        table: np.ndarray,
+        counts: np.ndarray,
+        expected: np.ndarray,
+        part: tuple[slice, slice],
     ) -> None:
         """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table."""
         words, entries = part
@@ -159,7 +222,10 @@ class Alignments:
         inside = slice(ends[0], ends[-1])
         columns = self.matrix.indices[inside] - entries.start
         shape = len(ends) - 1, len(of_entries)
-        matrix = sp.csr_array((self.matrix.data[inside], columns, ends - ends[0]), shape=shape)
+        shares = self.matrix.data[inside]
+        if nearness is not None:
+            shares = shares * nearness[inside]
+        matrix = sp.csr_array((shares, columns, ends - ends[0]), shape=shape)
         sums = matrix @ of_entries  # P(w | d), of each query word
         odds = np.divide(counts[words], sums, out=np.zeros_like(sums), where=sums > 0)
         np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
@@ -171,6 +237,15 @@ class Alignments:
         words = np.append(np.unique(self.words[firsts - 1]), self.shape[1])
         limits = (np.searchsorted(of, words).tolist() for of in (self.words, self.columns))
         return zip(*(map(slice, one, one[1:]) for one in limits))
+
+
+def _sums(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sums of values by number, float32; `np.bincount` copies what it gets, so it gets parts."""
+    sums = np.zeros(numbers.max(initial=-1) + 1)
+    for begin in range(0, len(numbers), _ALIGNMENTS_AT_ONCE):
+        part = slice(begin, begin + _ALIGNMENTS_AT_ONCE)
+        sums += np.bincount(numbers[part], values[part], len(sums))
+    return sums.astype(np.float32)
 
 
 def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,13 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, pruned
+from tf_smoothclir.lexical.ibm_model_1 import (
+    Alignments,
+    Diagonal,
+    WordClasses,
+    pruned,
+    word_classes,
+)
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -111,9 +117,14 @@ class TrainingPairs:
         else:
             del latest  # before others are made
             diagonal = self._diagonal(queries, documents) if self.are_parallel else None
-            alignments = Alignments.of(queries, documents, diagonal)
+            alignments = Alignments.of(queries, documents, diagonal, self._classes)
         self._latest = with_lower, alignments
         return alignments
+
+    @functools.cached_property
+    def _classes(self) -> WordClasses:
+        sizes = self._texts.spelling.shape[::-1]
+        return WordClasses(*map(word_classes, self._texts.vocabularies, sizes))
 
     @functools.cached_property
     def are_parallel(self) -> bool:
