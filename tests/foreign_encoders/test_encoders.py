@@ -128,9 +128,8 @@ def test_each_text_is_encoded_once_whatever_is_killed(tmp_path):
     keys = (directory / "document.keys").read_bytes()
     (directory / "document.keys").write_bytes(keys[: 3 * 16 + 5])
     calls.clear()
-    np.testing.assert_array_equal(
-        VectorStore(encoder, tmp_path).vectors("document", TEXTS), vectors[:5]
-    )
+    found = VectorStore(encoder, tmp_path).vectors("document", TEXTS)
+    np.testing.assert_array_equal(found, vectors[:5])
     assert len([*itertools.chain(*calls)]) == 2
 
 
@@ -149,9 +148,8 @@ def test_a_function_that_changed_under_its_name_encodes_again(tmp_path, caplog, 
     first = VectorStore(made(1.0), tmp_path).vectors("query", texts)
     second = VectorStore(made(others), tmp_path)
     given = second.vectors("query", texts)
-    expected = (
-        VectorStore(made(others), tmp_path / "new").vectors("query", texts) if warned else first
-    )
+    of_others = VectorStore(made(others), tmp_path / "new")
+    expected = of_others.vectors("query", texts) if warned else first
     np.testing.assert_array_equal(given, expected)
     assert ("All queries are encoded again" in caplog.text) == warned
     assert asked[:2] == [30, 8]  # a few texts tell

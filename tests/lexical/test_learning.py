@@ -109,9 +109,7 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
 
 @cases("several, is_judged", (True, True), (False, False))
 def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
-    learner = TableLearner.__new__(
-        TableLearner
-    )  # which has learned no table to measure a profile by
+    learner = TableLearner.__new__(TableLearner)  # has no table to measure a profile by
     source = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
     learner._texts = SimpleNamespace(retrieval_set=source)
     learner._documents = SimpleNamespace(has_several_passages=several)
@@ -127,10 +125,9 @@ def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
     ([FALLS, 0.0], LOWER_GRADES[0]),
 )
 def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains, chosen):
-    found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
-    monkeypatch.setattr(
-        TableLearner, "_measured", lambda *key: np.full((4, 3), 0.5) + found[key[-1]]
-    )
+    found = [np.full((4, 3), 0.5) + gain for gain in (0.0, *gains)]
+    found = dict(zip((0.0, *LOWER_GRADES), found))
+    monkeypatch.setattr(TableLearner, "_measured", lambda *key: found[key[-1]])
     model = TableLearner(texts, seed=13).table()
     assert model.lower_grades == chosen
     assert set(model.weights[0]) == {1}  # all words count alike, until weights are learned

@@ -15,13 +15,7 @@ from tests.lexical.helpers import counts, shares, words
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical import ibm_model_1
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
-from tf_smoothclir.lexical.ibm_model_1 import (
-    LEAST_PROBABILITY,
-    ROUNDS,
-    Alignments,
-    pruned,
-    word_classes,
-)
+from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
 from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
@@ -378,9 +372,10 @@ def test_tables_are_those_of_em_over_the_pairs(
     assert evidence.sum() == pytest.approx(total, rel=0.01 if tension else 1e-3)
 
 
-def test_words_of_letters_that_begin_alike_are_one_class():
+def test_words_with_letters_that_begin_alike_are_one_class():
     words = ["[PAD]", "walked", "walker", "walk", "12345", "123456", "élèves", "élève"]
-    assert word_classes(words, 10).tolist() == [0, 1, 1, 2, 3, 4, 5, 5, 6, 7]
+    words += ["शिक्षा", "शिक्षक"]  # vowel signs are no letters
+    assert ibm_model_1.word_classes(words, 12).tolist() == [0, 1, 1, 2, 3, 4, 5, 5, 6, 6, 7, 8]
 
 
 def test_pairs_are_those_of_training_queries_and_their_table_is_learned_once(pairs):
@@ -403,23 +398,26 @@ def test_places_of_words_are_means_in_parts_of_their_texts():
 
 def set_of_pairs(number):
     """One training query for each document."""
-    rows = np.arange(number)
-    return types.SimpleNamespace(
-        **{"query_rows": rows, "document_rows": rows, "weights": np.ones(number)},
-        **{"grades": np.ones(number, int), "splits": np.zeros(number, int)},
-    )
+    rows, ones = np.arange(number), np.ones(number, int)
+    judged = {"query_rows": rows, "document_rows": rows, "weights": ones, "grades": ones}
+    return types.SimpleNamespace(**judged, splits=np.zeros(number, int))
+
+
+def parallel_texts(number, half):
+    """A generator, queries of words below `half`, documents of others, and their set."""
+    generator = np.random.default_rng(1)
+    queries = [generator.permutation(np.arange(1, half))[:8].tolist() for _ in range(number)]
+    documents = [[half + word for word in query] for query in queries]
+    return generator, queries, documents, {"retrieval_set": set_of_pairs(number), "known": half}
 
 
 @cases("is_parallel", True, False)
 def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     """Hazard: words of a page stand anywhere, and would be read as if its order were a query's."""
-    generator, number, half = np.random.default_rng(1), 150, 40
-    queries = [generator.permutation(np.arange(1, half))[:8].tolist() for _ in range(number)]
-    documents = [[half + word for word in query] for query in queries]
+    generator, queries, documents, own = parallel_texts(number := 150, half := 40)
     if not is_parallel:
         documents = [generator.permutation(document).tolist() for document in documents]
     documents[3], documents[4] = [], [0, 0]  # empty, and without a known word: they say nothing
-    own = {"retrieval_set": set_of_pairs(number), "known": half}
     texts = texts_of(queries, documents, 2 * half, **own)
     assert TrainingPairs(texts).are_parallel == is_parallel
     texts.documents = words(*[[]] * number, size=2 * half)
@@ -430,14 +428,11 @@ def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
 
 def test_a_passage_is_not_parallel_where_its_document_is_not():
     """Hazard: short passages of pages, about as long as a query, were read in its order."""
-    generator, number, half = np.random.default_rng(1), 150, 40
-    queries = [generator.permutation(np.arange(1, half))[:8].tolist() for _ in range(number)]
-    answers = [[half + word for word in query] for query in queries]
+    generator, queries, answers, own = parallel_texts(number := 150, half := 40)
     documents = [generator.integers(half, 2 * half, 80).tolist() for _ in range(number)]
     for document, answer in zip(documents, answers):
         begin = 8 * generator.integers(10)
         document[begin : begin + 8] = answer
-    own = {"retrieval_set": set_of_pairs(number), "known": half}
     pairs = TrainingPairs(texts_of(queries, documents, 2 * half, **own))
     assert not pairs.of_passages(words(*answers, size=2 * half)).are_parallel
     assert TrainingPairs(texts_of(queries, answers, 2 * half, **own)).are_parallel
