@@ -13,7 +13,7 @@ from nltk import translate
 from tests.cases import cases
 from tests.lexical.helpers import counts, shares, words
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical import ibm_model_1
+from tf_smoothclir.lexical import ibm_model_1, training_pairs
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
 from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts, spelling_mixed_in
@@ -285,7 +285,7 @@ def pairs():
 def slow_em(pairs):
     """T(w | t) from `(query words, {document word: share}, weight, factor of word and t)`.
 
-    Probabilities are of classes until the last round, which alone reads the diagonal.
+    Probabilities are of classes until the last round.
     """
     found_words = {word for query, *_ in pairs for word in query}
     table = collections.defaultdict(lambda: 1 / len(found_words))
@@ -293,8 +293,7 @@ def slow_em(pairs):
         is_last, expected = one_round == ROUNDS - 1, collections.Counter()
         for query, document, weight, factor in pairs:
             for word in query:
-                factor_of = factor if is_last else everywhere
-                near = {t: share * factor_of(word, t) for t, share in document.items()}
+                near = {t: share * factor(word, t) for t, share in document.items()}
                 total = sum(table[t, word] * share for t, share in near.items())
                 for t, share in near.items():
                     expected[t, word] += weight * table[t, word] * share / total
@@ -337,7 +336,7 @@ def near_diagonal(query, document, tension):
 def test_tables_are_those_of_em_over_the_pairs(
     pairs, weight, tension, profile, queries, monkeypatch
 ):
-    monkeypatch.setattr(ibm_model_1, "TENSION", tension)
+    monkeypatch.setattr(training_pairs, "TENSION", tension)
     monkeypatch.setitem(vars(pairs), "are_parallel", tension > 0)
     known = [[word for word in query if word < UNSEEN] for query in QUERIES]
     listed = [

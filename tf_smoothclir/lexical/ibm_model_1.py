@@ -36,7 +36,9 @@ ROUNDS = 6
 CLASS_LETTERS = 5  # 4 serve as well; 3 and 6, small sets in Estonian and Kazakh less
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
 LEAST_PROBABILITY = 0.005
-TENSION = 4.0  # that of fast_align; with 8, mates of verses are found less often
+# Half of fast_align's. With that, verses are found as well, and messages less often in languages
+# that put verbs last, such as Kazakh and Turkish.
+TENSION = 2.0
 _ALIGNMENTS_AT_ONCE = 1 << 20  # of one thread
 
 
@@ -78,15 +80,15 @@ class Diagonal(NamedTuple):
     of their texts, stand for each other the more probably, the nearer these are. EM reads for
     p(t | d), whose scale cancels,
 
-        p(t | d) exp(-TENSION |a - b|).
+        p(t | d) exp(-tension |a - b|).
 
     Nobody says whether texts are parallel, as verses and messages are, or say something somewhere,
-    as pages do. The likelihood of the pairs does: this raises it only where they are. EM reads it
-    in the last round alone: with it, classes are learned worse where languages put verbs last.
+    as pages do. The likelihood of the pairs does: this raises it only where they are.
     """
 
     queries: sp.csr_array  # `[pairs, query words]`, with the entries of the words of queries
     documents: sp.csr_array  # `[pairs, document words]`, the same of documents
+    tension: float
 
     def factors(
         self, queries: np.ndarray, documents: np.ndarray, of_each: np.ndarray
@@ -96,7 +98,7 @@ class Diagonal(NamedTuple):
         factors = np.repeat(self.queries.data[queries], of_each)
         factors -= self.documents.data[documents]
         np.abs(factors, out=factors)
-        factors *= -TENSION
+        factors *= -self.tension
         return np.exp(factors, out=factors)
 
 
@@ -109,7 +111,6 @@ class Alignments:
     # `[query words of all pairs, entries of the table]` float32: p(t | d) of each document word t,
     # in the column of its entry.
     matrix: sp.csr_array
-    nearness: np.ndarray | None  # `[alignments]` float32, by the diagonal
     counts: np.ndarray  # `[query words of all pairs]` float32, how often each stands in its query
     pairs: np.ndarray  # the same shape, int, the pair of each
     words: np.ndarray  # the same shape, int32, the query word that each is, sorted
@@ -142,12 +143,11 @@ class Alignments:
         tied, tied_rows = np.arange(len(rows), dtype=np.int32), rows
         if classes is not None and len(rows):
             tied, tied_rows = classes.of_cells(rows, columns)
-        shares, nearness = documents.data[places].astype(np.float32), None
+        shares = documents.data[places].astype(np.float32)
         if diagonal is not None:
-            nearness = diagonal.factors(order, places, np.diff(ends))
+            shares *= diagonal.factors(order, places, np.diff(ends))
         return cls(
             matrix=sp.csr_array((shares, slots, ends), shape=(len(pairs), len(rows))),
-            nearness=nearness,
             counts=queries.data[order].astype(np.float32),
             pairs=pairs,
             words=words,
@@ -159,7 +159,7 @@ class Alignments:
         )
 
     def with_shares(self, documents: sp.csr_array) -> Alignments:
-        """The same alignments with other p(t | d) above 0 for the same words."""
+        """The same alignments, off no diagonal, with other p(t | d) above 0 for the same words."""
         places, ends = _places(documents, self.pairs)
         matrix = documents.data[places].astype(np.float32), self.matrix.indices, ends
         return dataclasses.replace(self, matrix=sp.csr_array(matrix, shape=self.matrix.shape))
@@ -170,10 +170,7 @@ class Alignments:
         if not len(self.rows):
             return 0.0
         of_entries = np.asarray(table[self.rows, self.columns]).ravel()
-        matrix = self.matrix.copy()
-        if self.nearness is not None:
-            matrix.data *= self.nearness
-        sums, whole = matrix @ of_entries, matrix @ np.ones_like(of_entries)
+        sums, whole = self.matrix @ of_entries, self.matrix @ np.ones_like(of_entries)
         counted = whole > 0
         return float(self.counts[counted] @ np.log(sums[counted] / whole[counted]))
 
@@ -189,6 +186,7 @@ class Alignments:
         # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1.
         table = np.ones((len(self.rows), counts.shape[1]), np.float32)
         expected = table.copy()
+        expect = functools.partial(self._expect, table, counts, expected)
         for one_round in range(rounds):
             if one_round and len(tied):
                 for of_one, probabilities in zip(expected.T, table.T):
@@ -197,8 +195,6 @@ class Alignments:
                     totals = _sums(self.tied_rows, of_cells)
                     of_cells /= np.where(totals > 0, totals, 1)[self.tied_rows]
                     np.take(of_cells, tied, out=probabilities, mode="clip")
-            nearness = self.nearness if one_round == rounds - 1 else None
-            expect = functools.partial(self._expect, nearness, table, counts, expected)
             for _ in map_in_threads(expect, self._parts()):
                 pass
         del table, expect
@@ -210,7 +206,6 @@ class Alignments:
 
     def _expect(
         self,
-        nearness: np.ndarray | None,
         table: np.ndarray,
         counts: np.ndarray,
         expected: np.ndarray,
@@ -222,10 +217,7 @@ class Alignments:
         inside = slice(ends[0], ends[-1])
         columns = self.matrix.indices[inside] - entries.start
         shape = len(ends) - 1, len(of_entries)
-        shares = self.matrix.data[inside]
-        if nearness is not None:
-            shares = shares * nearness[inside]
-        matrix = sp.csr_array((shares, columns, ends - ends[0]), shape=shape)
+        matrix = sp.csr_array((self.matrix.data[inside], columns, ends - ends[0]), shape=shape)
         sums = matrix @ of_entries  # P(w | d), of each query word
         odds = np.divide(counts[words], sums, out=np.zeros_like(sums), where=sums > 0)
         np.multiply(matrix.T @ odds, of_entries, out=expected[entries])

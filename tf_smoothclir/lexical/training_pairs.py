@@ -19,6 +19,7 @@ from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.ibm_model_1 import (
+    TENSION,
     Alignments,
     Diagonal,
     WordClasses,
@@ -36,6 +37,7 @@ LOWER_GRADES = (0.03, 0.1)
 _COMMON = 0.1
 _FIRST_WORDS = 40
 _LOOKED_AT = 500  # pairs, to see whether texts are parallel
+_TENSION_OF_THESE = 4.0  # with 2, a page that says it somewhere may pass for parallel
 _MOST_ALIGNED = 10_000_000  # words of documents with words of queries, in these
 
 
@@ -139,10 +141,11 @@ class TrainingPairs:
         longest = _MOST_ALIGNED // max(1, queries.nnz)
         words = self._texts.documents.of(self.mates.documents[some], longest)
         asked = self._known(self._texts.query_words.of(self.mates.queries[some]).places())
-        documents, places = words.matrix(FLAT), Diagonal(asked, words.places())
+        diagonal = Diagonal(asked, words.places(), _TENSION_OF_THESE)
+        documents = words.matrix(FLAT)
         alignments = Alignments.of(queries, documents)
         (counts,) = alignments.learn_counts(np.ones((len(some), 1)))
-        table, nearer = rows_of_1(counts), Alignments.of(queries, documents, places)
+        table, nearer = rows_of_1(counts), Alignments.of(queries, documents, diagonal)
         are_parallel = nearer.likelihood(table) > alignments.likelihood(table)
         if are_parallel:
             logging.info("The words of pairs stand in about the same order, which the table uses")
@@ -157,7 +160,7 @@ class TrainingPairs:
             everywhere = np.zeros(texts.nnz - of_mates.nnz, np.float32)
             data = np.append(of_mates.data, everywhere)
             places.append(sp.csr_array((data, texts.indices, texts.indptr), shape=texts.shape))
-        return Diagonal(*places)
+        return Diagonal(*places, TENSION)
 
     def _texts_of_pairs(
         self, profile: PositionProfile, with_lower: bool
