@@ -129,7 +129,7 @@ class ChunkTable:
         if number * _SLOTS_PER_CHUNK > len(self._slots):
             bits = (number * _SLOTS_PER_CHUNK).bit_length()
             self._slots, new = np.full(1 << bits, _NONE, np.int32), np.arange(number)
-        new = new[::-1]
+        new = new[::-1]  # first ones last, to have their places: frequent chunks come early
         places = self._places(self._hashes.values[new])
         while new.size:
             free = self._slots[places] == _NONE

@@ -36,9 +36,6 @@ ROUNDS = 6
 CLASS_LETTERS = 5  # 4 serve as well; 3 and 6, small sets in Estonian and Kazakh less
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
 LEAST_PROBABILITY = 0.005
-# Half of fast_align's. With that, verses are found as well, and messages less often in languages
-# that put verbs last, such as Kazakh and Turkish.
-TENSION = 2.0
 _ALIGNMENTS_AT_ONCE = 1 << 20  # of one thread
 
 
@@ -47,6 +44,11 @@ class WordClasses(NamedTuple):
 
     queries: np.ndarray  # `[query words]` int32
     documents: np.ndarray  # `[document words]` int32
+
+    @classmethod
+    def of(cls, vocabularies: Sequence[Sequence[str]], sizes: Sequence[int]) -> WordClasses:
+        """The classes of `sizes` words of queries and of documents, which these begin with."""
+        return cls(*map(word_classes, vocabularies, sizes))
 
     def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The cell of classes of each cell `[document word, query word]`; the rows of these."""
