@@ -64,9 +64,8 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
                     raise input_error(path, reason, _LINES, line=line)
                 yield line, Query(str(line), text)
             return
-        rows = tables.rows_of_lines(
-            kind, path, tables.texts_role(path), lines
-        )  # nobody asks titles
+        role = tables.texts_role(path)  # nobody asks titles
+        rows = tables.rows_of_lines(kind, path, role, lines)
     for line, text in texts_in(rows, in_file(path)):
         yield line, Query(text.id, text.text)
 
