@@ -13,14 +13,8 @@ from tests.towers import test_towers as every_sequence_tower
 from tests.towers.test_towers import flat, padded
 from tests.training.test_trainer import start
 from tf_smoothclir._compat.keras_api import tf_variable
+from tf_smoothclir.papers.li2018 import pair_tasks
 from tf_smoothclir.papers.li2018 import task as module
-from tf_smoothclir.papers.li2018.pair_tasks import (
-    XcnnTask,
-    bae_loss,
-    first_texts,
-    merged_bags,
-    s2net_loss,
-)
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.task import discriminator
 from tf_smoothclir.papers.li2018.towers import LinearTower, MaxLSTMTower, WordTanhTower, matrices
@@ -91,7 +85,7 @@ def test_xcnn_by_hand():
     """-mean(cos(A, B) - cos(A, N)), in each stage of its own texts and documents alone."""
     queries, openings = ([[3.0, 4.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 1.0]])
     documents = [[1.0, 0.0], [0.0, 2.0], [0.0, 1.0], [5.0, 0.0]]  # both B, then both N
-    task = object.__new__(XcnnTask)
+    task = object.__new__(pair_tasks.XcnnTask)
     task.model = SimpleNamespace(
         query_tower=lambda texts, training: tf.constant(texts),
         document_tower=lambda texts, training: tf.constant(texts),
@@ -110,19 +104,19 @@ def test_s2net_by_hand():
     similarities = tf.constant([[0.9, 0.2], [0.4, 0.5]])
     margins = [0.9 - 0.2, 0.5 - 0.4, 0.9 - 0.4, 0.5 - 0.2]
     expected = sum(math.log1p(math.exp(-10 * margin)) for margin in margins) / 4
-    assert float(s2net_loss(similarities, 10.0)) == pytest.approx(expected)
+    assert float(pair_tasks.s2net_loss(similarities, 10.0)) == pytest.approx(expected)
     single = tf.constant([[0.3]])
     with tf.GradientTape() as tape:
         tape.watch(single)
-        loss = s2net_loss(single, 10.0)
+        loss = pair_tasks.s2net_loss(single, 10.0)
     assert (float(loss), float(tape.gradient(loss, single)[0, 0])) == (0, 0)
 
 
 def test_bags_are_binary_and_merged_without_unknown_words():
     tokens = Tokens.of(tf.constant([2, 2, 4, 1, 3, 9, 4]), tf.constant([3, 0, 2, 2]))
-    found = merged_bags(tokens, 5, merged=2)
+    found = pair_tasks.merged_bags(tokens, 5, merged=2)
     np.testing.assert_array_equal(found, [[0, 0, 1, 0, 1], [0, 0, 0, 1, 1]])
-    odd = merged_bags(first_texts(tokens, tf.constant(3)), 5, merged=2)
+    odd = pair_tasks.merged_bags(pair_tasks.first_texts(tokens, tf.constant(3)), 5, merged=2)
     np.testing.assert_array_equal(odd, [[0, 0, 1, 0, 1], [0, 0, 0, 1, 0]])
 
 
@@ -143,7 +137,7 @@ def test_bae_rebuilds_both_bags_from_each_and_from_both_and_wants_codes_to_corre
             rebuilding += losses.sum(axis=1).mean()
     correlated = sum(np.corrcoef(x[:, k], y[:, k])[0, 1] for k in range(3))
     given = [[tf.constant(of, tf.float32) for of in both] for both in (bags, tables, biases)]
-    loss, parts = bae_loss(*given[:2], tf.constant(c, tf.float32), given[2])
+    loss, parts = pair_tasks.bae_loss(*given[:2], tf.constant(c, tf.float32), given[2])
     expected = {"rebuilding_loss": rebuilding, "correlation": correlated}
     assert {name: float(value) for name, value in parts.items()} == pytest.approx(
         expected, rel=1e-4
