@@ -103,7 +103,7 @@ class Lexical(Family):
         parts, scores = models[self.name], [np.zeros(0, np.float32)]
         for begin in range(0, len(queries), _PAIRS_PER_CALL):
             some = slice(begin, begin + _PAIRS_PER_CALL)
-            words = parts.query_reader.batch(queries[some]).matrix()
+            words = parts.plain_query_reader.batch(queries[some]).matrix()
             passages = parts.model.passages(parts.document_reader.batch(documents[some]))
             of_each = passages.number_of_each()
             words = words[np.repeat(np.arange(len(of_each)), of_each)]

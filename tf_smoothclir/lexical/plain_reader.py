@@ -4,36 +4,43 @@ Ids, tokens and evidence are those of `TextReader`, which reads many texts, and 
 models. One query takes it a third of a millisecond, and this one a fiftieth of that.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
+from tf_smoothclir.lexical.nearest_words import (
+    NearestWords,
+    compares_spelling,
+    read_vocabularies,
+)
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 
 class PlainReader:
-    """Reads a few queries or documents; see `TextReader`."""
+    """Reads queries or a few documents; see `TextReader`."""
 
     def __init__(
         self, vocabulary_dir: Path, role: str, max_tokens: int, pretokenized: bool = False
     ):
         self._max_tokens, self._pretokenized = max_tokens, pretokenized
         self._ids: dict[str, int] = {}
-        self._own_size = self.size = 0
-        for name in ROLES[ROLES.index(role) :]:
-            words = read_vocabulary(vocabulary_dir / f"{name}.txt")
+        self.size = 0
+        vocabularies = read_vocabularies(vocabulary_dir, role)
+        for words in vocabularies:
             ids = range(self.size, self.size + len(words))
             self._ids = dict(zip(words[UNKNOWN_ID + 1 :], ids[UNKNOWN_ID + 1 :])) | self._ids
             self.size += len(words)
-            self._own_size = self._own_size or self.size
+        self._own, self._compares = vocabularies[0], compares_spelling(vocabularies)
 
-    def batch(self, texts: Sequence[str]) -> Words:
+    def batch(self, texts: Iterable[str]) -> Words:
         """The words of texts."""
         return self._words([self._tokens(text) for text in texts])
 
@@ -42,20 +49,32 @@ class PlainReader:
         tokens = [self._tokens(text) for text in texts]
         return self._words(tokens), [self._reading(of_query) for of_query in tokens]
 
+    @functools.cached_property
+    def _nearest(self) -> NearestWords:
+        return NearestWords(self._own)  # takes a tenth of a second, which most queries do not need
+
+    def _id(self, word: str) -> int:
+        id_ = self._ids.get(word)
+        if id_ is not None:
+            return id_
+        return self._nearest.id_of(word) if self._compares else NO_WORD
+
     def _tokens(self, text: str) -> list[str]:
         return tokens_of(text, self._pretokenized)[: self._max_tokens]
 
     def _words(self, tokens: list[list[str]]) -> Words:
-        ids = [self._ids.get(token, NO_WORD) for of_query in tokens for token in of_query]
+        ids = [self._id(token) for of_query in tokens for token in of_query]
         ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
         return Words(np.array(ids, np.int32), ends, self.size)
 
     def _reading(self, tokens: list[str]) -> QueryReading:
-        level, unknown = NOTHING, []
+        level, unknown, read_as = NOTHING, [], {}
         for token in filter(has_letters, tokens):
-            id_ = self._ids.get(token, NO_WORD)
+            id_ = self._id(token)
             if id_ == NO_WORD:
                 unknown.append(token)
+            elif token in self._ids:
+                level = max(level, WORDS if id_ < len(self._own) else SPELLING)
             else:
-                level = max(level, WORDS if id_ < self._own_size else SPELLING)
-        return QueryReading(NAMES[level], tuple(unknown))
+                level, read_as[token] = max(level, SPELLING), self._own[id_]
+        return QueryReading(NAMES[level], tuple(unknown), read_as)

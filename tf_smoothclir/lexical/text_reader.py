@@ -12,6 +12,16 @@ import tensorflow as tf
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.word_evidence import NOTHING, SPELLING, WORDS
+from tf_smoothclir.lexical.nearest_words import (
+    BEGIN,
+    BITS,
+    COMPARED,
+    END,
+    LEAST_SHARE,
+    NearestWords,
+    compares_spelling,
+    read_vocabularies,
+)
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.text.evidence import Evidence, evidence_of
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
@@ -41,18 +51,26 @@ class TextReader(tf.Module):
         ]
         self._sizes = [encoder.size for encoder in self._encoders]
         self.size = sum(self._sizes)
+        vocabularies = read_vocabularies(Path(vocabulary_dir), role)
+        nearest = NearestWords(vocabularies[0] if compares_spelling(vocabularies) else [])
+        self._nearest = NearestInGraph(nearest) if len(nearest.trigrams) else None
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> Tokens:
         """Numbers the words of texts, `[batch]` string of any bytes; `NO_WORD` for unknown ones."""
-        words = self._encoders[0].words(texts)
-        return _tokens(words, self._ids(words))
+        return self.read(self._encoders[0].words(texts))[0]
 
     def read(self, words: tf.RaggedTensor) -> tuple[Tokens, Evidence]:
         """The ids of words and what is known of them, in a graph."""
         ids = self._ids(words)
         evidence = tf.where(ids < self._sizes[0], WORDS, SPELLING)
         known = tf.where(ids == NO_WORD, NOTHING, evidence)
+        if self._nearest is not None:
+            unknown = tf.where(ids == NO_WORD)
+            nearest = self._nearest.ids(tf.gather_nd(words.flat_values, unknown))
+            ids = tf.tensor_scatter_nd_update(ids, unknown, nearest)
+            evidence = tf.where(nearest == NO_WORD, NOTHING, SPELLING)
+            known = tf.tensor_scatter_nd_update(known, unknown, evidence)
         return _tokens(words, ids), evidence_of(words, known)
 
     def words(self, texts: Iterable[str]) -> Words:
@@ -77,6 +95,49 @@ class TextReader(tf.Module):
             ids.append(tokens.ids.numpy())
             lengths.append(tokens.lengths.numpy())
         return Words(np.concatenate(ids), np.cumsum(np.concatenate(lengths)), self.size)
+
+
+class NearestInGraph(tf.Module):
+    """Finds the nearest words of a vocabulary, as `NearestWords` does."""
+
+    def __init__(self, nearest: NearestWords):
+        super().__init__(name="nearest_words")
+        self._trigrams, self._ends, self._words, self._sizes = (
+            tf.Variable(array, trainable=False)
+            for array in (nearest.trigrams, nearest.ends, nearest.words, nearest.sizes)
+        )
+
+    def ids(self, words: tf.Tensor) -> tf.Tensor:
+        """The ids of the nearest words, `[words]` int32; `NO_WORD` where there is none."""
+        compared = tf.where(tf.strings.regex_full_match(words, COMPARED))
+        trigrams = self._trigrams_of(tf.gather_nd(words, compared))
+        # Word by word: a count of trigrams for each word of the vocabulary is large.
+        nearest = tf.map_fn(self._id, trigrams, fn_output_signature=tf.int32)
+        none = tf.fill(tf.shape(words), NO_WORD)
+        return tf.tensor_scatter_nd_update(none, compared, nearest)
+
+    def _trigrams_of(self, words: tf.Tensor) -> tf.RaggedTensor:
+        codes = tf.cast(tf.strings.unicode_decode(words, "UTF-8"), tf.int64)
+        one = tf.ones([codes.nrows(), 1], tf.int64)
+        marked = tf.concat([BEGIN * one, codes, END * one], axis=1)
+        firsts = tf.ragged.range(marked.row_starts(), marked.row_limits() - 2)
+        numbers = tf.zeros_like(firsts.flat_values)
+        for place in range(3):
+            numbers = numbers * 2**BITS + tf.gather(marked.flat_values, firsts.flat_values + place)
+        return firsts.with_flat_values(numbers)
+
+    def _id(self, trigrams: tf.Tensor) -> tf.Tensor:
+        """The id of the nearest word of one with `[trigrams]` int64."""
+        places = tf.searchsorted(self._trigrams, trigrams)
+        places = tf.minimum(places, tf.size(self._trigrams) - 1)
+        places = tf.boolean_mask(places, tf.gather(self._trigrams, places) == trigrams)
+        ends = tf.gather(self._ends, places), tf.gather(self._ends, places + 1)
+        entries = tf.gather(self._words, tf.ragged.range(*ends).flat_values)
+        ones = tf.ones_like(entries, tf.float32)
+        common = tf.math.unsorted_segment_sum(ones, entries, tf.size(self._sizes))
+        shares = 2 * common / tf.cast(self._sizes + tf.size(trigrams), tf.float32)
+        share, best = tf.math.top_k(shares, 1)  # of equal ones the first
+        return tf.where(share >= LEAST_SHARE, best, NO_WORD)[0]
 
 
 def _tokens(words: tf.RaggedTensor, ids: tf.Tensor) -> Tokens:

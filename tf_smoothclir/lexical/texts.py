@@ -12,9 +12,9 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.related_words import lookalikes, similar_words
-from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.protocols.scorer import RowRetriever, ScoreRows
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
@@ -27,7 +27,7 @@ class LexicalTexts:
     def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
         self.vocabulary_dir, self.max_query_tokens = tokenized_set.vocabulary_dir, max_query_tokens
-        self._reader = TextReader(
+        self._reader = PlainReader(
             self.vocabulary_dir, "query", max_query_tokens, tokenized_set.settings.pretokenized
         )
         self._read_queries(tokenized_set.retrieval_set)
@@ -41,7 +41,7 @@ class LexicalTexts:
     def _read_queries(self, retrieval_set: RetrievalSet) -> None:
         self.retrieval_set = retrieval_set
         texts = (text.text for text in retrieval_set.source.queries())
-        self.query_words: Words = self._reader.words(texts)
+        self.query_words: Words = self._reader.batch(texts)
         self.queries: sp.csr_array = self.query_words.matrix()  # `[queries, query words]`
 
     def with_queries_of(self, retrieval_set: RetrievalSet) -> LexicalTexts:

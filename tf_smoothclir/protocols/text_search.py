@@ -12,7 +12,8 @@ from tf_smoothclir.storage.files import read_record, write_json
 
 # What to tell people where a query is not understood by its words.
 DOUBTS = {
-    "spelling": "No word of the query is known from training: found by words of the same spelling.",
+    "spelling": "No word of the query is known from training: found by words of the same spelling"
+    " or a similar one.",
     "n-grams": "No word of the query is known: found by letters that it shares with known words, so"
     " perhaps by chance.",
     "nothing": "No word of the query is known, so there is nothing to search with.",
@@ -60,13 +61,15 @@ class QueryReading:
     """Evidence of a query: its known and unknown words.
 
     Attributes:
-        evidence: "words" if it knows one; else "spelling" if documents have one, spelled alike;
-            else "n-grams" if one looks like known words; else "nothing".
+        evidence: "words" if it knows one; else "spelling" if documents have one, spelled alike, or
+            one is read as another; else "n-grams" if one looks like known words; else "nothing".
         unknown: Its words that neither queries nor documents had in training.
+        read_as: Other such words, each with the known word of similar spelling that it is read as.
     """
 
     evidence: str
     unknown: tuple[str, ...] = ()
+    read_as: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def says_something(self) -> bool:

@@ -89,7 +89,7 @@ class Verifier:
     def compare(self) -> None:
         """Compares with this process and, where possible, plain Python; once, at the end."""
         expected = [  # computed while the process works
-            {name: part.signatures[name](**_arrays(inputs)) for name, inputs in requests.items()}
+            {name: _run(part.signatures[name], inputs) for name, inputs in requests.items()}
             for _, part, _, requests in self._sent
         ]
         answers, _ = self._child.communicate()
@@ -146,8 +146,11 @@ def _compare(name: str, expected: dict[str, Any], answered: dict[str, Any]) -> N
             raise RuntimeError(f"{name} finds other documents than the trained one.")
 
 
-def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
-    return {name: _array(rows) for name, rows in inputs.items()}
+def _run(signature, inputs: dict[str, list]) -> dict[str, Any]:
+    """What a `tf.function` of `tf.TensorSpec`s answers."""
+    # The graph that was saved: the first call of the function itself would trace another one.
+    saved = signature.get_concrete_function()
+    return saved(**{name: _array(rows) for name, rows in inputs.items()})
 
 
 def _array(rows: list) -> np.ndarray:

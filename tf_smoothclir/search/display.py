@@ -56,6 +56,9 @@ def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
         lines.append("No document has anything to do with the query.")
     elif reading.unknown:
         lines.append(f"Not known, so not searched for by meaning: {', '.join(reading.unknown)}.")
+    if reading.read_as:
+        words = ", ".join(f"{word} as {known}" for word, known in reading.read_as.items())
+        lines.append(f"Not known, so read by their spelling: {words}.")
     return lines
 
 

@@ -1,0 +1,121 @@
+"""Unknown words of queries read as known ones of similar spelling, in Python and in the graph."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cases import cases
+from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
+from tf_smoothclir.lexical.nearest_words import NearestWords
+from tf_smoothclir.lexical.plain_reader import PlainReader
+from tf_smoothclir.lexical.text_reader import TextReader
+from tf_smoothclir.lexical.words import NO_WORD
+from tf_smoothclir.protocols.text_search import QueryReading
+from tf_smoothclir.search.display import remarks
+from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.vocabulary import write_vocabulary
+
+SPECIAL = ["[PAD]", "[UNK]"]
+VOCABULARY = [*SPECIAL, "albanien", "abce", "abcf", "haha", "es2015", "cat", "1848", "жизнь"]
+# Few letters, so that words have trigrams in common, and some more than once.
+WORD = st.text("abÄ𝒳1", max_size=9)
+
+
+def reader_of(kind, directory, queries, documents):
+    for name, words in (("query", queries), ("document", documents)):
+        write_vocabulary(directory / f"{name}.txt", words)
+    return kind(directory, "query", 64, True)
+
+
+def trigrams(word):
+    marked = f"<{word}>"  # no word below has these two
+    return [marked[begin : begin + 3] for begin in range(len(word))]
+
+
+def shares(word, vocabulary):
+    """By sets and loops: what the module says of each word of a vocabulary."""
+    for known in vocabulary:
+        common = sum(trigram in trigrams(known) for trigram in trigrams(word))
+        yield 2 * common / (len(trigrams(word)) + len({*trigrams(known)}))
+
+
+@given(words=st.lists(WORD.filter(bool), max_size=12, unique=True), word=WORD)
+@settings(deadline=None, derandomize=True)
+def test_it_is_the_first_word_with_the_largest_share(words, word):
+    compared = [known for known in words if len(known) >= 4 and "1" not in known]
+    best = max(zip(shares(word, compared), compared), key=lambda pair: pair[0], default=(0, ""))
+    found = NearestWords([*SPECIAL, *words]).id_of(word)
+    if len(word) < 4 or "1" in word or best[0] < 0.5:
+        assert found == NO_WORD
+    else:
+        assert words[found - len(SPECIAL)] == best[1]
+
+
+@cases(
+    "word, nearest",
+    ("albania", "albanien"),  # <al, alb, lba, ban, ani of 7 and 8 trigrams: 10 / 15
+    ("abcd", "abce"),  # <ab and abc of 4 each: a half, as with abcf, which comes later
+    ("abxy", None),  # <ab alone: a quarter
+    ("жизни", "жизнь"),
+    ("es2016", None),
+    ("1849", None),
+    ("cats", None),  # the words that are like it are too short
+    ("cat", None),
+    ("hahahaha", "haha"),
+    ("", None),
+)
+def test_by_hand(word, nearest):
+    found = NearestWords(VOCABULARY).id_of(word)
+    assert (None if found == NO_WORD else VOCABULARY[found]) == nearest
+
+
+@given(texts=st.lists(st.lists(WORD, max_size=5).map(" ".join) | st.text(max_size=8), max_size=4))
+@settings(deadline=None, max_examples=60, derandomize=True)
+def test_the_graph_reads_as_python_does(both, texts):
+    plain, in_graph = both
+    expected, readings = plain.queries(texts)
+    tokens, known = in_graph.read(tokenize(tf.constant(texts, tf.string), 64, True))
+    np.testing.assert_array_equal(tokens.ids, expected.ids)
+    for reading, level, unknown in zip(readings, known.levels.numpy(), known.unknown.numpy()):
+        assert reading.evidence == NAMES[level]
+        assert list(reading.unknown) == unknown.decode().split()
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Readers of queries in Python and in the graph, with one vocabulary of both languages."""
+    words = [*SPECIAL, "aabb", "abab", "bÄ𝒳a", "aaaaaa", "ab", "b1b1b"]
+    return [
+        reader_of(kind, tmp_path_factory.mktemp("vocabulary"), words, words)
+        for kind in (PlainReader, TextReader)
+    ]
+
+
+def test_a_search_says_what_it_read(tmp_path):
+    reader = reader_of(PlainReader, tmp_path, VOCABULARY, VOCABULARY)
+    words, readings = reader.queries(["cat albania xyzzy", "albania", "xyzzy"])
+    albanien = VOCABULARY.index("albanien")
+    assert words.ids.tolist() == [VOCABULARY.index("cat"), albanien, NO_WORD, albanien, NO_WORD]
+    read_as = {"albania": "albanien"}
+    assert readings == [
+        QueryReading(NAMES[WORDS], ("xyzzy",), read_as),
+        QueryReading(NAMES[SPELLING], (), read_as),
+        QueryReading(NAMES[NOTHING], ("xyzzy",)),
+    ]
+    assert remarks(readings[0], [None])[-1] == (
+        "Not known, so read by their spelling: albania as albanien."
+    )
+
+
+@cases("kind", PlainReader, TextReader)
+@cases("queries", SPECIAL, [*SPECIAL, "cat"])
+def test_vocabularies_of_their_own_and_empty_ones_have_none(tmp_path, kind, queries):
+    # As in the papers, whose systems read unknown words as unknown.
+    documents = VOCABULARY if len(queries) > len(SPECIAL) else queries
+    reader = reader_of(kind, tmp_path, queries, documents)
+    assert reader.batch(["albania"]).ids.tolist() == [NO_WORD]
+    assert reader.batch(["albanien"]).ids.tolist() == [
+        len(queries) + VOCABULARY.index("albanien") if documents is VOCABULARY else NO_WORD
+    ]
