@@ -222,14 +222,16 @@ def search(index):
     return [index.documents[place] for place in range(len(index))]
 
 
-def test_documents_lose_the_factors_of_languages_not_in_silence(parts, manifest, tmp_path, caplog):
+def test_documents_lose_factors_and_words_not_in_silence(parts, manifest, tmp_path, caplog):
+    caplog.set_level("INFO", logger="absl")
     model = dataclasses.replace(parts.model, language_factors={"de": 1.1, "fr": 0.9})
     half = LexicalHalf(exported_lexical.LexicalParts(model, parts.vocabulary_dir, parts.text))
     for name, language in (("known", "de"), ("unknown", "")):
         assert "Documents of no known language" not in caplog.text
-        document = source.Text("1", "", "mot1", language)
+        document = source.Text("1", "", "mot1 nouveau", language)
         builder.build_index(tmp_path / name, helpers.in_memory([document]), [half], manifest)
     assert "without the factors that the model has of de, fr. A column `language`" in caplog.text
+    assert "50.00% of the words of the documents are in no text of the training" in caplog.text
 
 
 def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, monkeypatch):

@@ -73,11 +73,14 @@ class LexicalHalf:
         self._parts = parts
         self._feedback = bool(parts.feedback or parts.model.feedback)
         self._lacks_languages = False
+        self._read = self._unknown = 0  # words of documents
 
     def encode(self, documents: Sequence[Text]) -> LexicalRows:
         """Impacts of the words of documents on scores."""
         self._lacks_languages |= not all(document.language for document in documents)
         words = self._parts.document_words(documents)
+        self._read += len(words.ids)
+        self._unknown += len(words.ids) - np.count_nonzero(words.ids)
         passages = self._parts.model.passages(words)
         impacts = self._parts.model.impacts(passages, self._parts.spelling)
         return LexicalRows(impacts, words.matrix(), passages.number_of_each())
@@ -123,6 +126,12 @@ class LexicalHalf:
             logging.warning(
                 "Documents of no known language are ranked without the factors that the model has"
                 f" of {codes}. A column `language` tells which each has."
+            )
+        if self._unknown:
+            logging.info(
+                f"{self._unknown / self._read:.2%} of the words of the documents are in no text of"
+                " the training, so no query finds documents by them. Train again on a set with"
+                " these documents to add them."
             )
         write_postings(directory, _IMPACTS, impacts, lengths)
         has_passages = len(impacts) > len(documents)
