@@ -151,7 +151,7 @@ def house_scores(parts, towers, documents=DOCUMENTS):
         known, scores = set(QUERY_WORDS), dense
     else:
         words, feedback = parts.document_reader.words(documents), parts.feedback
-        asked = parts.query_reader.words(readable(QUERIES)).matrix()
+        asked = parts.plain_query_reader.batch(readable(QUERIES)).matrix()
         passages = parts.model.passages(words)
         impacts = parts.model.impacts(passages, parts.spelling)
         rows = postings.lexical_rows(asked, impacts, passages.firsts)
@@ -267,7 +267,7 @@ def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch
 
 @cases("kind", "lexical", "hybrid", "dense")
 def test_grades_count_the_known_words_of_a_query(build, parts, kind):
-    known = parts("lexical").query_reader.words(readable(QUERIES)).matrix().sum(axis=1)
+    known = parts("lexical").plain_query_reader.batch(readable(QUERIES)).matrix().sum(axis=1)
     assert known.max() > 2 * np.median(known) > 2
     found = []
     for power in (0.0, 0.5):

@@ -2,7 +2,9 @@
 
 A directory with the impacts of each document as a row of `impact_rows`, and with the postings
 `impacts` that bound them; if anything ranks with feedback, also with the TF-IDF vectors of the
-documents, as rows `vectors` and as postings `terms`. Where the model searches passages, and any
+documents, as rows `vectors` and as postings `terms`. Words that the model never met have their
+hashes as columns of `impact_rows`, and share a few columns of `impacts`; `new_words` (int32) lists
+the hashes. Where the model searches passages, and any
 document has several, `passages` (int32) says how many each has; the impacts are those of passages.
 """
 
@@ -33,6 +35,7 @@ from tf_smoothclir.index.sparse_files import (
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.posting_bounds import PostingBounds
 from tf_smoothclir.lexical.postings import Rows
+from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.settings.text import WHOLE_DOCUMENT
 from tf_smoothclir.storage.files import open_to_write, write_array
@@ -44,6 +47,9 @@ _PASSAGES = "passages"
 _IMPACTS, _VECTORS, _TERMS = "impacts", "vectors", "terms"
 _IMPACT_ROWS = "impact_rows"
 _COUNT_ROWS = "count_rows"  # while an index is built
+_NEW_WORDS = "new_words"
+_ALL = np.iinfo(np.int32).max  # columns of impacts
+_SHARED = 1 << 12  # columns that all new words share in postings
 
 
 class LexicalRows(NamedTuple):
@@ -64,6 +70,42 @@ class LexicalNote:
     passages: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class SharedColumns(Rows):
+    """Rows of impacts of which new words share a few columns, for the bounds of many documents."""
+
+    rows: Rows
+    known: int  # columns of words that the model knows
+
+    @classmethod
+    def of(cls, rows: Rows, known: int) -> SharedColumns:
+        """The same rows with other columns."""
+        return cls(rows.ends, rows, known)
+
+    def entries(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        ids, values, lengths = self.rows.entries(rows)
+        new = np.flatnonzero(ids >= self.known)
+        owners = np.searchsorted(np.cumsum(lengths), new, side="right")
+        columns = shared_columns(ids[new], self.known)
+        # Of new words of a row that share a column, the first has the sum.
+        cells = owners * np.int64(_ALL) + columns
+        _, first, places = np.unique(cells, return_index=True, return_inverse=True)
+        kept = np.ones(len(ids), bool)
+        kept[np.delete(new, first)] = False
+        ids, values, sums = ids.copy(), values.copy(), np.bincount(places, values[new])
+        ids[new], values[new[first]] = columns, sums
+        dropped = np.bincount(np.delete(owners, first), minlength=len(lengths))
+        return ids[kept], values[kept], lengths - dropped
+
+    def _parts(self, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.rows._parts(begins, lengths)
+
+
+def shared_columns(words: np.ndarray, known: int) -> np.ndarray:
+    """The columns of words, of which so many are known, in postings."""
+    return np.where(words < known, words, known + (words - known) % _SHARED)
+
+
 class LexicalHalf:
     """Builds the lexical half of an index; a `Half`."""
 
@@ -73,25 +115,33 @@ class LexicalHalf:
         self._parts = parts
         self._feedback = bool(parts.feedback or parts.model.feedback)
         self._lacks_languages = False
-        self._read = self._unknown = 0  # words of documents
 
     def encode(self, documents: Sequence[Text]) -> LexicalRows:
         """Impacts of the words of documents on scores."""
         self._lacks_languages |= not all(document.language for document in documents)
-        words = self._parts.document_words(documents)
-        self._read += len(words.ids)
-        self._unknown += len(words.ids) - np.count_nonzero(words.ids)
+        words, new = self._parts.all_document_words(documents)
         passages = self._parts.model.passages(words)
-        impacts = self._parts.model.impacts(passages, self._parts.spelling)
-        return LexicalRows(impacts, words.matrix(), passages.number_of_each())
+        impacts, known = self._parts.model.impacts(passages, self._parts.spelling), self._known
+        columns = impacts.indices.copy()
+        columns[columns >= known] = known + new[columns[columns >= known] - known]
+        impacts = sp.csr_array((impacts.data, columns, impacts.indptr), (impacts.shape[0], _ALL))
+        return LexicalRows(impacts, self._counts(words), passages.number_of_each())
 
     def kept(
         self, half: LexicalIndex, positions: np.ndarray, documents: Sequence[Text]
     ) -> LexicalRows:
         """Impacts of documents as they are; words are only counted again."""
         passages, rows = half.passages_of(positions)
-        counts = self._parts.document_words(documents).matrix() if self._feedback else None
+        counts = self._counts(self._parts.document_words(documents)) if self._feedback else None
         return LexicalRows(half.impacts(rows), counts, passages)
+
+    @property
+    def _known(self) -> int:
+        return len(self._parts.model.background)
+
+    def _counts(self, words: Words) -> sp.csr_array:
+        """Counts of the words that the model knows, `[documents, document words]` float32."""
+        return words.matrix()[:, : self._parts.document_reader.size]
 
     @contextlib.contextmanager
     def writer(self, directory: Path) -> Iterator[Callable[[LexicalRows], None]]:
@@ -114,9 +164,13 @@ class LexicalHalf:
 
     def finish(self, directory: Path, documents: DocumentStore) -> dict:
         """Turns the written impacts into postings, some documents at a time."""
-        words = len(self._parts.model.background)
         impacts = open_rows(directory, _IMPACT_ROWS)
-        lengths = column_lengths(impacts, words)
+        new_words = _new_words(impacts, self._known)
+        with open_to_write(directory / _NEW_WORDS) as file:
+            write_array(file, new_words, "<i4")
+        if len(new_words):
+            impacts = SharedColumns.of(impacts, self._known)
+        lengths = column_lengths(impacts, self._known + _SHARED)
         most = self._parts.text.read_tokens("document")
         cut = f", at most {most} words of each," if most < WHOLE_DOCUMENT else ""
         passages = f"{len(documents)} documents{cut} in {len(impacts)} passages"
@@ -127,11 +181,10 @@ class LexicalHalf:
                 "Documents of no known language are ranked without the factors that the model has"
                 f" of {codes}. A column `language` tells which each has."
             )
-        if self._unknown:
+        if len(new_words):
             logging.info(
-                f"{self._unknown / self._read:.2%} of the words of the documents are in no text of"
-                " the training, so no query finds documents by them. Train again on a set with"
-                " these documents to add them."
+                f"New words, which are in no text of the training: {len(new_words)}. They are found as"
+                " they are spelled, and have no translation."
             )
         write_postings(directory, _IMPACTS, impacts, lengths)
         has_passages = len(impacts) > len(documents)
@@ -175,6 +228,10 @@ class LexicalIndex:
                 raise unfit(directory / _PASSAGES)
         postings = open_postings(directory, _IMPACTS, note.passages or documents)
         self._bounds: PostingBounds = dataclasses.replace(postings, firsts=firsts)
+        self._known = postings.words - _SHARED
+        self.new_words = np.fromfile(directory / _NEW_WORDS, "<i4")  # hashes, ascending
+        if self._known < 0 or (np.diff(self.new_words) <= 0).any():
+            raise unfit(directory / _NEW_WORDS)
         self._rows = open_rows(directory, _IMPACT_ROWS)
         if len(self._rows) != postings.rows:
             raise unfit(directory / _IMPACT_ROWS)
@@ -185,7 +242,7 @@ class LexicalIndex:
 
     def bounds(self, words: np.ndarray) -> np.ndarray:
         """What no score of a document exceeds, `[documents]` float32; 0 where the score is."""
-        return self._bounds.of_documents(*_counted(words))
+        return self._bounds.of_documents(*_counted(shared_columns(words, self._known)))
 
     def scores(self, words: np.ndarray, documents: np.ndarray) -> np.ndarray:
         """The scores of some documents, each that of its best passage, `[documents]` float32."""
@@ -218,11 +275,19 @@ class LexicalIndex:
 
     def impacts(self, rows: np.ndarray) -> sp.csr_array:
         """The impacts of some passages as a matrix, `[passages, query words]` float32."""
-        return matrix_of(self._rows, rows, self._bounds.words)
+        return matrix_of(self._rows, rows, _ALL)
 
     def feedback(self, weight: float) -> Feedback | None:
         """Feedback over the documents; None for weight 0."""
         return Feedback(*self._vectors, weight, self._hashes) if weight else None
+
+
+def _new_words(impacts: Rows, known: int) -> np.ndarray:
+    """The hashes of new words, `[new words]` int32, ascending."""
+    found = [np.zeros(0, np.int32)]
+    for some in matrices(impacts, _ALL):
+        found.append(np.unique(some.indices[some.indices >= known]))
+    return np.unique(np.concatenate(found)) - np.int32(known)
 
 
 def _counted(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tf_smoothclir.lexical.psq import impacts, spelling_mixed_in
+from tf_smoothclir.lexical.psq import BETA, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.words import PositionProfile, Words
 from tf_smoothclir.storage import files
+from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
@@ -64,8 +65,16 @@ class LexicalModel(_Choices):
 
     def impacts(self, passages: Words, spelling: sp.csr_array) -> sp.csr_array:
         """What each query word adds to each score, `[passages, query words]` float32."""
-        fields = [passages.matrix(field) for field in self.fields]
-        scores = impacts(fields, self.mixed(spelling), self.background, self.weights)
+        fields, known = [passages.matrix(field) for field in self.fields], self.table.shape[0]
+        of_known = [field[:, :known] for field in fields]
+        scores = impacts(of_known, self.mixed(spelling), self.background, self.weights)
+        if new := passages.size - known:  # words after all others, which stand for themselves
+            of_new, alike = [field[:, known:] for field in fields], BETA * sp.eye_array(new)
+            background, weights = (
+                np.repeat(values[..., PADDING_ID : PADDING_ID + 1], new, axis=-1)
+                for values in (self.background, self.weights)
+            )
+            scores = sp.hstack([scores, impacts(of_new, alike, background, weights)], format="csr")
         factors = self.factors(np.diff(passages.offsets), passages.languages)
         scores.data *= np.repeat(factors, np.diff(scores.indptr))
         return scores

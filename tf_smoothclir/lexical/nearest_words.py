@@ -79,14 +79,9 @@ class NearestWords:
         return best if shares[best] >= LEAST_SHARE else NO_WORD
 
 
-def read_vocabularies(directory: Path, role: str) -> list[list[str]]:
-    """The words that texts of a role are read by: documents by their own, queries by both."""
-    return [read_vocabulary(directory / f"{name}.txt") for name in ROLES[ROLES.index(role) :]]
-
-
-def compares_spelling(vocabularies: Sequence[Sequence[str]]) -> bool:
-    """Whether unknown words have a nearest one: of queries, by a vocabulary of both languages."""
-    return len(vocabularies) == 2 and vocabularies[0] == vocabularies[1]
+def read_vocabularies(directory: Path) -> list[list[str]]:
+    """The words of queries and of documents."""
+    return [read_vocabulary(directory / f"{role}.txt") for role in ROLES]
 
 
 def _trigrams(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -7,18 +7,17 @@ models. One query takes it a third of a millisecond, and this one a fiftieth of 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
-from tf_smoothclir.lexical.nearest_words import (
-    NearestWords,
-    compares_spelling,
-    read_vocabularies,
-)
+from tf_smoothclir.lexical.nearest_words import NearestWords, read_vocabularies
+from tf_smoothclir.lexical.new_words import NONE, hashes
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
@@ -32,29 +31,51 @@ class PlainReader:
     ):
         self._max_tokens, self._pretokenized = max_tokens, pretokenized
         self._ids: dict[str, int] = {}
+        self.names: dict[int, str] = {}  # of new words that were read
         self.size = 0
-        vocabularies = read_vocabularies(vocabulary_dir, role)
-        for words in vocabularies:
+        vocabularies = read_vocabularies(vocabulary_dir)
+        self._hashes_of = functools.partial(hashes, query_words=sum(map(len, vocabularies)))
+        read = vocabularies[ROLES.index(role) :]
+        for words in read:
             ids = range(self.size, self.size + len(words))
             self._ids = dict(zip(words[UNKNOWN_ID + 1 :], ids[UNKNOWN_ID + 1 :])) | self._ids
             self.size += len(words)
-        self._own, self._compares = vocabularies[0], compares_spelling(vocabularies)
+        # Unknown words of queries have a nearest one in a vocabulary of both languages.
+        self._own, self._compares = read[0], len(read) > 1 and read[0] == read[1]
 
-    def batch(self, texts: Iterable[str]) -> Words:
-        """The words of texts."""
-        return self._words([self._tokens(text) for text in texts])
+    def batch(self, texts: Iterable[str], new_words: np.ndarray = NONE) -> Words:
+        """The words of texts; some new words, by their hashes, sorted, have numbers too."""
+        tokens = [self._tokens(text) for text in texts]
+        return self._words(tokens, self._new_ids(tokens, new_words))
 
-    def queries(self, texts: Sequence[str]) -> tuple[Words, list[QueryReading]]:
+    def queries(
+        self, texts: Sequence[str], new_words: np.ndarray = NONE
+    ) -> tuple[Words, list[QueryReading]]:
         """The words of queries, and what is known of each."""
         tokens = [self._tokens(text) for text in texts]
-        return self._words(tokens), [self._reading(of_query) for of_query in tokens]
+        new = self._new_ids(tokens, new_words)
+        return self._words(tokens, new), [self._reading(of_query, new) for of_query in tokens]
+
+    def _new_ids(self, tokens: list[list[str]], new_words: np.ndarray) -> dict[str, int]:
+        """The numbers of unknown words whose hashes are among those of `new_words`."""
+        if not len(new_words):
+            return {}
+        unknown = {token for of_text in tokens for token in of_text} - self._ids.keys()
+        words = list(filter(has_letters, unknown))
+        of_words = self._hashes_of(words)
+        places = np.searchsorted(new_words, of_words).clip(max=len(new_words) - 1)
+        is_new = (new_words[places] == of_words).tolist()
+        numbers = zip(words, (self.size + of_words).tolist())
+        new = dict(itertools.compress(numbers, is_new))
+        self.names.update((number, word) for word, number in new.items())
+        return new
 
     @functools.cached_property
     def _nearest(self) -> NearestWords:
         return NearestWords(self._own)  # takes a tenth of a second, which most queries do not need
 
-    def _id(self, word: str) -> int:
-        id_ = self._ids.get(word)
+    def _id(self, word: str, new: Mapping[str, int]) -> int:
+        id_ = self._ids.get(word) or new.get(word)
         if id_ is not None:
             return id_
         return self._nearest.id_of(word) if self._compares else NO_WORD
@@ -62,18 +83,18 @@ class PlainReader:
     def _tokens(self, text: str) -> list[str]:
         return tokens_of(text, self._pretokenized)[: self._max_tokens]
 
-    def _words(self, tokens: list[list[str]]) -> Words:
-        ids = [self._id(token) for of_query in tokens for token in of_query]
+    def _words(self, tokens: list[list[str]], new: Mapping[str, int]) -> Words:
+        ids = [self._id(token, new) for of_query in tokens for token in of_query]
         ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
         return Words(np.array(ids, np.int32), ends, self.size)
 
-    def _reading(self, tokens: list[str]) -> QueryReading:
+    def _reading(self, tokens: list[str], new: Mapping[str, int]) -> QueryReading:
         level, unknown, read_as = NOTHING, [], {}
         for token in filter(has_letters, tokens):
-            id_ = self._id(token)
+            id_ = self._id(token, new)
             if id_ == NO_WORD:
                 unknown.append(token)
-            elif token in self._ids:
+            elif token in self._ids or token in new:
                 level = max(level, WORDS if id_ < len(self._own) else SPELLING)
             else:
                 level, read_as[token] = max(level, SPELLING), self._own[id_]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tf_smoothclir.utils.ranges import ranges
 # nearly all of the work of a query is theirs, and adding up whole rows is ten times as fast.
 COMMON = 0.25
 _ROWS = 1 << 12  # whose sums are computed at once
+_MOST_IN_TABLE = 1 << 22  # the largest of some words, to look all ids up in a table
 _GROUP = 64  # scores of which one may be among the highest
 
 
@@ -46,13 +48,11 @@ class Rows(abc.ABC):
         # `words`, columns, are ascending; the `common` words of the postings are added up first.
         if not len(rows):
             return np.zeros(0, np.float32)
-        # Words by their place, from 1; 0 for all others.
-        places = np.zeros(words[-1] + 2 if len(words) else 1, np.int32)
-        places[words] = np.arange(1, len(words) + 1)
+        place_of = _places(words)
         sums, is_rare = np.zeros((2, len(rows)), np.float32), places_among(common, words) < 0
         for first in range(0, len(rows), _ROWS):
             ids, values, lengths = self.entries(rows[first : first + _ROWS])
-            places_of = places[np.minimum(ids, len(places) - 1)]
+            places_of = place_of(ids)
             known = np.flatnonzero(places_of)
             known = known[np.argsort(places_of[known], kind="stable")]  # added up in order
             word = places_of[known] - 1
@@ -60,6 +60,21 @@ class Rows(abc.ABC):
             added = values[known] * weights[word]
             np.add.at(sums, (is_rare[word].astype(np.intp), row), added)
         return sums[0] + sums[1]
+
+
+def _places(words: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """What finds ids among ascending words: their places, from 1; 0 for all others."""
+    if not len(words) or words[-1] > _MOST_IN_TABLE:
+        ends = np.append(words, -1)  # no id
+
+        def searched(ids):
+            places = np.searchsorted(words, ids)
+            return np.where(ends[places] == ids, places + 1, 0)
+
+        return searched
+    table = np.zeros(words[-1] + 2, np.int32)
+    table[words] = np.arange(1, len(words) + 1)
+    return lambda ids: table[np.minimum(ids, len(table) - 1)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,11 +19,11 @@ from tf_smoothclir.lexical.nearest_words import (
     END,
     LEAST_SHARE,
     NearestWords,
-    compares_spelling,
     read_vocabularies,
 )
+from tf_smoothclir.lexical.new_words import BYTES, NONE, spread
 from tf_smoothclir.lexical.words import NO_WORD, Words
-from tf_smoothclir.text.evidence import Evidence, evidence_of
+from tf_smoothclir.text.evidence import WORD, Evidence, evidence_of
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.devices import on_the_cpu
@@ -34,7 +34,7 @@ class TextReader(tf.Module):
     """Reads queries or documents, by their role."""
 
     # Documents have ids of their vocabulary. Queries have those of theirs, and after them those of
-    # words that only documents have.
+    # words that only documents have. New words, in documents and of those in queries, come last.
 
     def __init__(
         self,
@@ -42,7 +42,9 @@ class TextReader(tf.Module):
         role: str,
         max_tokens: int,
         pretokenized: bool = False,
+        new_words: np.ndarray = NONE,
     ):
+        """Takes the hashes of the new words that queries look for, sorted."""
         super().__init__(name=f"{role}_reader")
         self.max_tokens, self.pretokenized = max_tokens, pretokenized
         self._encoders = [
@@ -51,8 +53,13 @@ class TextReader(tf.Module):
         ]
         self._sizes = [encoder.size for encoder in self._encoders]
         self.size = sum(self._sizes)
-        vocabularies = read_vocabularies(Path(vocabulary_dir), role)
-        nearest = NearestWords(vocabularies[0] if compares_spelling(vocabularies) else [])
+        vocabularies = read_vocabularies(Path(vocabulary_dir))
+        self._hashes = spread(sum(map(len, vocabularies)))
+        self._is_document, self._new = role == "document", None
+        if len(new_words):
+            self._new = tf.Variable(new_words.astype(np.int64), trainable=False)
+        is_compared = role == "query" and vocabularies[0] == vocabularies[1]
+        nearest = NearestWords(vocabularies[0] if is_compared else [])
         self._nearest = NearestInGraph(nearest) if len(nearest.trigrams) else None
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
@@ -63,6 +70,7 @@ class TextReader(tf.Module):
     def read(self, words: tf.RaggedTensor) -> tuple[Tokens, Evidence]:
         """The ids of words and what is known of them, in a graph."""
         ids = self._ids(words)
+        ids = tf.where(ids == NO_WORD, self._new_ids(words.flat_values), ids)
         evidence = tf.where(ids < self._sizes[0], WORDS, SPELLING)
         known = tf.where(ids == NO_WORD, NOTHING, evidence)
         if self._nearest is not None:
@@ -73,9 +81,10 @@ class TextReader(tf.Module):
             known = tf.tensor_scatter_nd_update(known, unknown, evidence)
         return _tokens(words, ids), evidence_of(words, known)
 
-    def words(self, texts: Iterable[str]) -> Words:
-        """Reads texts, on all cores."""
-        return self._joined(map_in_threads(on_the_cpu(self), map(_strings, text_batches(texts))))
+    def words(self, texts: Iterable[str], *, with_new: bool = False) -> Words:
+        """Reads texts, on all cores; new words have the numbers of their hashes, or none."""
+        batches = map(_strings, text_batches(texts))
+        return self._joined(map_in_threads(on_the_cpu(self), batches), with_new)
 
     def batch(self, texts: Sequence[str]) -> Words:
         """Reads a few texts at once, in this thread."""
@@ -89,12 +98,28 @@ class TextReader(tf.Module):
             ids = tf.where(known > UNKNOWN_ID, begin + known, ids)
         return ids
 
-    def _joined(self, batches: Iterable[Tokens]) -> Words:
+    def _new_ids(self, words: tf.Tensor) -> tf.Tensor:
+        """The ids of words that are in no vocabulary, `[words]` int32."""
+        if not self._is_document and self._new is None:
+            return tf.fill(tf.shape(words), NO_WORD)
+        hashed = tf.strings.to_hash_bucket_fast(tf.strings.substr(words, 0, BYTES), self._hashes)
+        if self._is_document:
+            numbers, is_new = hashed, tf.strings.regex_full_match(words, WORD)
+        else:
+            numbers = tf.cast(tf.searchsorted(self._new, hashed), tf.int64)
+            numbers = tf.minimum(numbers, tf.size(self._new, tf.int64) - 1)
+            is_new = tf.gather(self._new, numbers) == hashed
+        return tf.where(is_new, self.size + tf.cast(numbers, tf.int32), NO_WORD)
+
+    def _joined(self, batches: Iterable[Tokens], with_new: bool = False) -> Words:
         ids, lengths = [np.zeros(0, np.int32)], [np.zeros(1, np.int64)]
         for tokens in batches:
             ids.append(tokens.ids.numpy())
             lengths.append(tokens.lengths.numpy())
-        return Words(np.concatenate(ids), np.cumsum(np.concatenate(lengths)), self.size)
+        read = np.concatenate(ids)
+        if not with_new:
+            read[read >= self.size] = NO_WORD
+        return Words(read, np.cumsum(np.concatenate(lengths)), self.size)
 
 
 class NearestInGraph(tf.Module):

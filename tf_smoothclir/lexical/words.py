@@ -74,6 +74,10 @@ class Words:
         """The same words, of which the first `[texts]` so many are titles."""
         return dataclasses.replace(self, starts=-lengths) if lengths.any() else self
 
+    def with_ids(self, ids: np.ndarray, size: int) -> Words:
+        """The same words by other numbers, below `size`."""
+        return dataclasses.replace(self, ids=ids, size=size)
+
     def passages(self, longest: int) -> Words:
         """Passages of texts: windows of `longest` words, each from the middle of the one before."""
         # The last one ends where its text ends, so all of a text are equally long. Texts that are

@@ -19,6 +19,7 @@ from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.data.tokenized_set import ROLES, copy_vocabularies
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.new_words import NONE, numbered
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.words import Words, same_spelling
 from tf_smoothclir.protocols.text_search import SearchHit
@@ -72,24 +73,20 @@ class LexicalParts:
         return self.fusion if with_towers else Fusion(0.0, 1.0, 1.0, self.model.feedback)
 
     @functools.cached_property
-    def query_reader(self) -> TextReader:
-        """Reads queries."""
-        return self._reader("query")
-
-    @functools.cached_property
     def document_reader(self) -> TextReader:
         """Reads documents."""
-        return self._reader("document")
+        return self.reader("document")
 
-    def _reader(self, role: str) -> TextReader:
+    def reader(self, role: str, new_words: np.ndarray = NONE) -> TextReader:
+        """Reads queries, which may have some new words, or documents, in a graph."""
         from tf_smoothclir.lexical.text_reader import TextReader
 
         most, as_is = self.text.read_tokens(role), self.text.pretokenized
-        return TextReader(self.vocabulary_dir, role, most, as_is)
+        return TextReader(self.vocabulary_dir, role, most, as_is, new_words)
 
     @functools.cached_property
     def plain_query_reader(self) -> PlainReader:
-        """Reads a few queries, as `query_reader` does."""
+        """Reads queries."""
         return self._plain_reader("query")
 
     @functools.cached_property
@@ -101,16 +98,22 @@ class LexicalParts:
         most, as_is = self.text.read_tokens(role), self.text.pretokenized
         return PlainReader(self.vocabulary_dir, role, most, as_is)
 
-    def document_words(self, documents: Sequence[Text]) -> Words:
+    def document_words(self, documents: Sequence[Text], *, with_new: bool = False) -> Words:
         """The words of documents, after those of titles where these are read."""
+        read = functools.partial(self.document_reader.words, with_new=with_new)
         languages = np.array([document.language for document in documents], str)
-        return dataclasses.replace(
-            self._words(self.document_reader.words, documents), languages=languages
-        )
+        return dataclasses.replace(self._words(read, documents), languages=languages)
 
-    def plain_document_words(self, documents: Sequence[Text | SearchHit]) -> Words:
-        """The same of a few documents."""
-        return self._words(self.plain_document_reader.batch, documents)
+    def all_document_words(self, documents: Sequence[Text]) -> tuple[Words, np.ndarray]:
+        """The same with new words, as `numbered` has them."""
+        return numbered(self.document_words(documents, with_new=True), self.document_reader.size)
+
+    def plain_document_words(
+        self, documents: Sequence[Text | SearchHit], new_words: np.ndarray = NONE
+    ) -> Words:
+        """The same of a few documents, where some new words have the numbers of their hashes."""
+        read = functools.partial(self.plain_document_reader.batch, new_words=new_words)
+        return self._words(read, documents)
 
     def _words(
         self, read: Callable[[Sequence[str]], Words], documents: Sequence[Text | SearchHit]

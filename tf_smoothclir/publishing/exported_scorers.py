@@ -62,7 +62,7 @@ class LexicalScorer(tf.Module):
         if len(passages) < postings.rows:
             owners = np.repeat(np.arange(len(passages), dtype=np.int32), passages)
             self._documents = tf.Variable(owners, trainable=False)
-        places = np.full(len(parts.model.background), -1, np.int32)
+        places = np.full(len(postings.rare), -1, np.int32)
         places[postings.common] = np.arange(len(postings.common))
         self._common_places = tf.Variable(places, trainable=False)
         self._common = tf.Variable(postings.common_values, trainable=False)

@@ -16,6 +16,8 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING
 from tf_smoothclir.lexical.feedback import tf_idf
+from tf_smoothclir.lexical.new_words import NONE
+from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.losses.labels import hit_grades
 from tf_smoothclir.protocols.text_search import CutPoints
@@ -50,11 +52,10 @@ class SearchedQueries(tf.Module):
     """Reads queries for a search model, in the graph."""
 
     def __init__(
-        self, encoders: Mapping[str, ExportedTower | ExportedHead], lexical: LexicalParts | None
+        self, encoders: Mapping[str, ExportedTower | ExportedHead], reader: TextReader | None
     ):
         super().__init__(name="queries")
-        self._encoders = dict(encoders)
-        self._reader = lexical and lexical.query_reader
+        self._encoders, self._reader = dict(encoders), reader
 
     def __call__(self, queries: tf.Tensor) -> QueriesRead:
         """Reads queries, `[batch]` string, any bytes."""
@@ -159,10 +160,16 @@ class Collection:
     ids: list[str]
     vectors: Mapping[str, np.ndarray]  # part -> `[documents, dim]` float32
     words: Words | None = None  # None without a lexical model
+    # Hashes of words that the model does not know.
+    new_words: np.ndarray = dataclasses.field(default_factory=NONE.copy)
 
     @classmethod
     def of(
-        cls, ids: Sequence[str], vectors: Mapping[str, np.ndarray], words: Words | None = None
+        cls,
+        ids: Sequence[str],
+        vectors: Mapping[str, np.ndarray],
+        words: Words | None = None,
+        new_words: np.ndarray = NONE,
     ) -> Self:
         """Sorts documents."""
         order = np.argsort(hash_ids(ids), kind="stable")
@@ -170,6 +177,7 @@ class Collection:
             [ids[row] for row in order],
             {part: of_part[order] for part, of_part in vectors.items()},
             None if words is None else words.of(order),
+            new_words,
         )
 
     @classmethod
@@ -187,8 +195,9 @@ class Collection:
             reason = f"several documents have the id {id_!r}"
             raise input_error("--collection", reason, "Give each document its own id")
         vectors = {part: encoder.documents(documents) for part, encoder in encoders.items()}
-        words = lexical.document_words(documents) if lexical is not None else None
-        return cls.of(ids, vectors, words)
+        if lexical is None:
+            return cls.of(ids, vectors)
+        return cls.of(ids, vectors, *lexical.all_document_words(documents))
 
 
 def build_search_model(
@@ -202,13 +211,14 @@ def build_search_model(
     """Combines a collection and what ranks it; `encoders` are those of queries, by part."""
     feedback = None
     if lexical is not None and lexical.feedback:
-        feedback = ExportedFeedback(tf_idf(collection.words.matrix()), lexical.feedback)
+        known = collection.words.matrix()[:, : lexical.document_reader.size]
+        feedback = ExportedFeedback(tf_idf(known), lexical.feedback)
     return SearchModel(
         collection.ids,
         _scorer(collection, lexical),
         cut_points=cut_points,
         depth=depth,
-        read=SearchedQueries(encoders, lexical),
+        read=SearchedQueries(encoders, lexical and lexical.reader("query", collection.new_words)),
         feedback=feedback,
     )
 

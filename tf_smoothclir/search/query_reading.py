@@ -7,6 +7,7 @@ import numpy as np
 
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.encoder.word_evidence import NAMES, NGRAMS, NOTHING, WORDS
+from tf_smoothclir.lexical.new_words import NONE
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import QueryReading
@@ -86,12 +87,16 @@ def by_each(encoders: Sequence[EncodeQueries]) -> EncodeQueries:
 
 
 def read_with(
-    reader: PlainReader | None, encode: EncodeQueries | None, queries: Sequence[str]
+    reader: PlainReader | None,
+    encode: EncodeQueries | None,
+    queries: Sequence[str],
+    new_words: np.ndarray = NONE,
 ) -> QueryBatch:
     """Queries by words and by a tower, whose evidence counts where words know nothing."""
+    # `new_words` are those of an index.
     if reader is None:
         return encode(queries)
-    words, readings = reader.queries(queries)
+    words, readings = reader.queries(queries, new_words)
     vectors = None
     if encode is not None:
         _, of_tower, vectors, _ = encode(queries)

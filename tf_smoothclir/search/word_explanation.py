@@ -22,10 +22,11 @@ import numpy as np
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.encoder.tokenizer import has_letters
-from tf_smoothclir.lexical.psq import odds
+from tf_smoothclir.lexical.psq import BETA, odds
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 
 _LEAST_SHARE = (
@@ -47,14 +48,19 @@ class WordExplainer:
     ) -> list[Explanation]:
         """Explains sums of `[documents, 4]`: words, towers, encoder and feedback."""
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
-        read = self._lexical.model.passages(self._lexical.plain_document_words(documents))
+        known = len(self._lexical.model.background)
+        new = (words[words >= known] - known).astype(np.int32)
+        read = self._lexical.plain_document_words(documents, new)
+        read = self._lexical.model.passages(read)
         met, places = np.unique(read.ids, return_inverse=True)
         probabilities = self._probabilities(words, met)
         fields, positions = self._lexical.model.fields, read.positions()
         of_query = [self._query_word(word) for word in words]
-        of_texts = [self._lexical.vocabularies[1][word] for word in met]
+        of_texts = [self._document_word(word) for word in met]
         background = self._lexical.model.background
-        is_stop_word = background[words] > max(_STOP_WORD, _TIMES / len(background))
+        is_stop_word = background[_as_known(words, known)] > max(
+            _STOP_WORD, _TIMES / len(background)
+        )
         says_something = [
             np.array([*map(has_letters, words_there)], bool) for words_there in (of_query, of_texts)
         ]
@@ -100,6 +106,7 @@ class WordExplainer:
         # `chances` are M(w | t), `[query words, document words]`; `frequencies`, of each field,
         # p_f(t | d).
         model = self._lexical.model
+        words = _as_known(words, len(model.background))
         factors = odds(model.background[words])
         shares = np.zeros(chances.shape)
         for frequency, weights in zip(frequencies, model.weights):
@@ -113,7 +120,11 @@ class WordExplainer:
     def _probabilities(self, words: np.ndarray, met: np.ndarray) -> np.ndarray:
         """M(w | t) of some words of both languages, ascending, `[words, met]` float32."""
         probabilities = np.zeros((len(words), len(met)), np.float32)
+        documents, known = self._mixed.shape
         for row, word in zip(probabilities, words):
+            if word >= known:  # a new word stands for itself
+                row[met - documents == word - known] = BETA
+                continue
             entries = slice(*self._mixed.indptr[word : word + 2])
             ids = self._mixed.indices[entries]
             if len(ids):
@@ -131,8 +142,20 @@ class WordExplainer:
         return mixed
 
     def _query_word(self, word: int) -> str:
-        queries, documents = self._lexical.vocabularies
-        return queries[word] if word < len(queries) else documents[word - len(queries)]
+        queries = self._lexical.vocabularies[0]
+        return queries[word] if word < len(queries) else self._document_word(word - len(queries))
+
+    def _document_word(self, word: int) -> str:
+        documents = self._lexical.vocabularies[1]
+        if word < len(documents):
+            return documents[word]
+        names = self._lexical.plain_document_reader.names
+        return names.get(word, "")  # "" where no document has it
+
+
+def _as_known(words: np.ndarray, known: int) -> np.ndarray:
+    """Words, in whose places new ones have that of padding, as they count as much."""
+    return np.where(words < known, words, PADDING_ID)
 
 
 def _frequencies(document: np.ndarray, weights: np.ndarray, words: int) -> np.ndarray:

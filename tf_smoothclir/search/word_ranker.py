@@ -63,7 +63,8 @@ class WordRanker(IndexRanker):
         self._latest: AskedQuery | None = None  # because hits are explained right after
 
     def read(self, queries: Sequence[str]) -> QueryBatch:
-        return read_with(self._parts.plain_query_reader, self._encode, queries)
+        reader = self._parts.plain_query_reader
+        return read_with(reader, self._encode, queries, self.lexical.new_words)
 
     def rank(
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None

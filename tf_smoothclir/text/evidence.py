@@ -20,8 +20,8 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.parallel import in_batches
 
 _HASHES = (1 << 63) - 1  # so many that no two n-grams of a vocabulary share one
-_WORDS_AT_ONCE = 20_000
-_WORD = r".*[\p{L}\p{N}].*"
+WORDS_AT_ONCE = 20_000
+WORD = r".*[\p{L}\p{N}].*"
 
 
 class Evidence(NamedTuple):
@@ -33,7 +33,7 @@ class Evidence(NamedTuple):
 
 def evidence_of(tokens: tf.RaggedTensor, levels: tf.Tensor) -> Evidence:
     """Sums up `[tokens]` int32 levels of words; what punctuation has does not count."""
-    is_word = tf.strings.regex_full_match(tokens.flat_values, _WORD)
+    is_word = tf.strings.regex_full_match(tokens.flat_values, WORD)
     rows, batch = tokens.value_rowids(), tokens.nrows()
     counted = tf.where(is_word, levels, NOTHING)
     best = tf.maximum(tf.math.unsorted_segment_max(counted, rows, batch), NOTHING)
@@ -77,7 +77,7 @@ class NgramSet(tf.Module):
         super().__init__(name="ngram_set")
         self._lengths = settings.min_ngram, settings.max_ngram
         parts = [np.zeros(0, np.int64)]
-        for some in in_batches(words, _WORDS_AT_ONCE):
+        for some in in_batches(words, WORDS_AT_ONCE):
             parts.append(np.unique(self._hashes(tf.constant(some)).flat_values))
         self._known = tf.Variable(np.unique(np.concatenate(parts)), trainable=False)
 
