@@ -231,7 +231,7 @@ def test_documents_lose_factors_and_words_not_in_silence(parts, manifest, tmp_pa
         document = source.Text("1", "", "mot1 nouveau", language)
         builder.build_index(tmp_path / name, helpers.in_memory([document]), [half], manifest)
     assert "without the factors that the model has of de, fr. A column `language`" in caplog.text
-    assert "New words, which are in no text of the training: 1." in caplog.text
+    assert "New words, which no text of the training has: 1." in caplog.text
 
 
 def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, monkeypatch):
