@@ -120,17 +120,9 @@ def test_which_words_carry_whatever_else_adds_to_the_score(words, expected):
     assert carrying_words(dataclasses.replace(explained(**words), feedback=400.0)) == expected
 
 
-@cases(
-    "text, words, expected",
-    ("Der Apfel, apfelrot", ["apfel"], "Der <Apfel>, apfelrot"),
-    ("日本語", ["本"], "日<本>語"),
-    ("a+b", ["+"], "a<+>b"),
-    ("voilà à", ["à"], "voilà <à>"),
-    ("rot roter", ["rot", "roter"], "<rot> <roter>"),
-    ("ab", ["b"], "ab"),
-)
-def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces(text, words, expected):
-    assert highlighted(text, words) == expected.replace("<", "\033[1m").replace(">", "\033[0m")
+def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces():
+    shown = highlighted("Der Apfel, apfelrot: 日本語", ["apfel", "本"])
+    assert shown == "Der \033[1mApfel\033[0m, apfelrot: 日\033[1m本\033[0m語"
 
 
 def test_what_a_word_met_and_what_else_adds_to_the_score():
