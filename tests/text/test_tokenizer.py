@@ -14,7 +14,6 @@ from tf_smoothclir.data import token_cache
 from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
 from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
 
-SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
 SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
 INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
 
@@ -154,7 +153,7 @@ def test_max_tokens_cuts_each_text_by_itself(max_tokens):
     assert tokens_in_graph(tf.zeros([0], tf.string), max_tokens).to_list() == []
 
 
-@SETTINGS
+@settings(deadline=None, max_examples=150, derandomize=True)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_token_contains_white_space_and_the_joined_tokens_are_the_same_again(text):
     once = [token for token in tokens(text) if not is_pair(token)]
