@@ -11,6 +11,7 @@ from tensorflow import keras
 from tensorflow.python.framework import op_def_registry
 
 from tests.graphs import operations_in
+from tests.server.local_server import local_server
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing import version_writer
@@ -159,6 +160,13 @@ def export(tmp_path_factory):
     path = tmp_path_factory.mktemp("export")
     publish_small(tmp_path_factory.mktemp("vocabulary"), path, verifier=NoVerifier())
     return path
+
+
+@pytest.fixture(scope="module")
+def server(export):
+    """The address of a server of what `publish_small` publishes."""
+    with local_server(export) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -78,21 +78,26 @@ class SmallWorld(Source):
         return hashlib.sha256(repr(self._parts).encode()).hexdigest()
 
 
+def numbered_set(queries, documents, judgments, *, splits, grades=3) -> RetrievalSet:
+    """Queries q0, q1, …, in one split after the other, documents d0, …, and numbers judged."""
+    world = SmallWorld(
+        queries=[(f"q{query}", f"query {query}") for query in range(queries)],
+        documents=[(f"d{document}", f"document {document}") for document in range(documents)],
+        judgments=[(f"q{query}", f"d{document}", grade) for query, document, grade in judgments],
+        splits={f"q{query}": splits[query % len(splits)] for query in range(queries)},
+    )
+    return RetrievalSet.load(world, num_grades=grades)
+
+
 def random_set(queries, documents, *, seed, grades=3, split="test") -> RetrievalSet:
     """A set whose queries are all in one split, each with up to 8 random judgments."""
     generator = np.random.default_rng(seed)
     judgments = [
-        (f"q{query}", f"d{document}", int(generator.integers(grades)))
+        (query, document, int(generator.integers(grades)))
         for query in range(queries)
         for document in generator.permutation(documents)[: generator.integers(1, 9)]
     ]
-    world = SmallWorld(
-        queries=[(f"q{query}", f"query {query}") for query in range(queries)],
-        documents=[(f"d{document}", f"document {document}") for document in range(documents)],
-        judgments=judgments,
-        splits={f"q{query}": split for query in range(queries)},
-    )
-    return RetrievalSet.load(world, num_grades=grades)
+    return numbered_set(queries, documents, judgments, splits=[split], grades=grades)
 
 
 def vectors_with_ties(retrieval_set: RetrievalSet, *, seed: int) -> DenseRetriever:

@@ -163,10 +163,7 @@ def test_ties_padding_nan_and_single_scores():
     assert float(metric.result()) == 1
     for grades, scores, weights, message in (
         ([1, 0], [0.5, 0.1], None, "needs whole lists"),
-        ([[1], [0]], [[0.5, 0.1]], None, "y_true has shape"),
-        ([[True, False]], [[0.5, 0.1]], None, "y_true holds bool values"),
         ([[1, math.nan]], [[0.5, 0.1]], None, "a label is NaN or infinite"),
-        (tf.ragged.constant([[1, 0], [1]]), tf.ones([2, 2]), None, "y_true is ragged"),
         ([[1, 0]], [[0.5, 0.1]], [1.0, 2.0], "sample_weight has shape"),
         ([[1, 0]], [[0.5, 0.1]], [[1.0, 2.0]], "documents of one list have different weights"),
     ):

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests.cases import cases
 from tests.published import DIM, encode
-from tests.server.local_server import answering, free_port, local_server
+from tests.server.local_server import answering, free_port
 from tf_smoothclir import InputError, ServingClient
 from tf_smoothclir.publishing.export_directory import load_part
 
@@ -23,15 +23,9 @@ CODES |= {501: "UNIMPLEMENTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DE
 REASON = b'{"error": "the reason."}'
 
 
-@pytest.fixture(scope="module")
-def address(export):
-    with local_server(export) as address:
-        yield address
-
-
 @pytest.fixture
-def client(address):
-    return ServingClient(address)
+def client(server):
+    return ServingClient(server)
 
 
 @cases("role", "query", "document")
@@ -59,11 +53,11 @@ def test_search_gives_ids_scores_and_grades(client, export):
         assert {f.evidence for f in found} == {"words"}
 
 
-def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, monkeypatch):
+def test_many_texts_are_sent_in_batches_and_come_back_in_order(server, export, monkeypatch):
     texts = ["red 1", "apple 1", "sea 1", "red 2", "apple 2", "sea 2", "red 3", "apple 3", "sea 3"]
     expected = encode(load_part(export, "query").model, texts)
     for rows in (0, 1, 8, 9):
-        client = ServingClient(address, batch_size=4)
+        client = ServingClient(server, batch_size=4)
         answer = mock.Mock(wraps=client._answer)
         monkeypatch.setattr(client, "_answer", answer)
         vectors = client.encode(texts[:rows])
@@ -83,9 +77,9 @@ def test_one_client_serves_many_threads(client, export):
     np.testing.assert_allclose(found, np.tile(expected, (10, 1)), atol=1e-6)
 
 
-def test_what_a_server_does_not_have_is_named(address, client):
+def test_what_a_server_does_not_have_is_named(server, client):
     """Labels are of TensorFlow Serving; the local server has none."""
-    with pytest.raises(InputError, match=f"server {address}, model 'nix': NOT_FOUND: .*nix.*Serve"):
+    with pytest.raises(InputError, match=f"server {server}, model 'nix': NOT_FOUND: .*nix.*Serve"):
         list(client._batches("nix", "", {"text": ["a"]}))
     with pytest.raises(InputError, match=r"ignature.*nix"):
         list(client._batches("query_tower", "nix", {"text": ["a"]}))
@@ -94,7 +88,7 @@ def test_what_a_server_does_not_have_is_named(address, client):
         ({"label": "canary"}, "'canary': NOT_FOUND"),
     ):
         with pytest.raises(InputError, match=message):
-            ServingClient(address, **asked).encode(["a"])
+            ServingClient(server, **asked).encode(["a"])
 
 
 def test_server_that_is_down_is_named():

@@ -198,10 +198,6 @@ def test_what_cannot_be_prepared_is_an_error_that_leaves_nothing(small_set, tmp_
     with pytest.raises(InputError, match=r"document vocabulary: no token occurs at least 1 time"):
         tokenize_set(blank, TextSettings(), tmp_path)
     assert entries(tmp_path) == []
-    settings = TextSettings(document_vocabulary=str(tmp_path / "none.txt"))
-    with pytest.raises(InputError, match=r"none.txt: the file cannot be read .*Check the path"):
-        tokenize_set(small_set, settings, tmp_path)
-    assert entries(tmp_path) == []
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"--cache_dir=.*/file/cache: the directory cannot be"):
         tokenize_set(small_set, TextSettings(), tmp_path / "file" / "cache")

@@ -318,14 +318,6 @@ def test_holm_by_hand():
             module.holm(p)
 
 
-def test_queries_undefined_in_both_systems_are_left_out():
-    a, b = scores(20, seed=11, shift=0.1)
-    gaps = [0, 7, 20]
-    with_gaps = np.insert(a, gaps, np.nan), np.insert(b, gaps, np.nan)
-    np.testing.assert_array_equal(module.differences(*with_gaps), a - b)
-    assert sampled_test(*with_gaps) == sampled_test(a, b)
-
-
 @cases(
     "a, b, message",
     ([0.1, math.nan], [0.1, 0.2], "Query 1 has a score in one system and NaN in the other"),

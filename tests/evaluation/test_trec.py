@@ -63,9 +63,8 @@ def case(request, small_set):
 
 def check(per_query, query_ids, run, qrels, measures):
     found = {measure: {} for measure in measures.values()}
-    if not isinstance(run, dict):  # but a path
-        run = list(ir_measures.read_trec_run(str(run)))
-        qrels = list(ir_measures.read_trec_qrels(str(qrels)))
+    run = list(ir_measures.read_trec_run(str(run)))
+    qrels = list(ir_measures.read_trec_qrels(str(qrels)))
     for value in ir_measures.iter_calc(list(found), qrels, run):
         found[value.measure][value.query_id] = value.value
     for name, measure in measures.items():

@@ -6,9 +6,8 @@ import pytest
 import tf_smoothclir as sc
 from tests.cases import cases
 from tests.foreign_encoders import stand_in
-from tests.small_world import SmallWorld
+from tests.small_world import numbered_set
 from tf_smoothclir import InputError, SmoothOrdinalSearchLoss
-from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.encoder import tokenizer, word_evidence
 from tf_smoothclir.foreign_encoders import head_learning, opening, student_learning
 from tf_smoothclir.foreign_encoders.head import Head
@@ -30,16 +29,8 @@ OF_WORDS = dict(zip(WORDS, np.random.default_rng(7).normal(size=(len(WORDS), WOR
 
 def a_set(queries):
     """Each query has a mate among twice as many documents; half are for training."""
-    splits = ["train", "validation"]
-    return RetrievalSet.load(
-        SmallWorld(
-            queries=[(f"q{n}", f"query {n}") for n in range(queries)],
-            documents=[(f"d{n}", f"document {n}") for n in range(2 * queries)],
-            judgments=[(f"q{n}", f"d{n}", 1) for n in range(queries)],
-            splits={f"q{n}": splits[n % 2] for n in range(queries)},
-        ),
-        num_grades=2,
-    )
+    mates = [(each, each, 1) for each in range(queries)]
+    return numbered_set(queries, 2 * queries, mates, splits=["train", "validation"], grades=2)
 
 
 def encoded(queries, noise):

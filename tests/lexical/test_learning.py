@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import tf_smoothclir as sc
 from tests.cases import cases
 from tests.lexical.helpers import tokenized
-from tests.small_world import SmallWorld
+from tests.small_world import numbered_set
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -36,14 +36,8 @@ WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
 ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
 QUERIES, DOCUMENTS = 12, 60
 # Each query has a mate and a related document.
-SET = RetrievalSet.load(
-    SmallWorld(
-        queries=[(f"q{query}", "") for query in range(QUERIES)],
-        documents=[(f"d{document}", "") for document in range(DOCUMENTS)],
-        judgments=[(f"q{q}", f"d{q + step}", 2 - step) for q in range(QUERIES) for step in (0, 1)],
-        splits={f"q{query}": "validation" for query in range(QUERIES)},
-    )
-)
+JUDGMENTS = [(query, query + step, 2 - step) for query in range(QUERIES) for step in (0, 1)]
+SET = numbered_set(QUERIES, DOCUMENTS, JUDGMENTS, splits=["validation"])
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,11 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tests import published
 from tests.cases import cases
 from tests.graphs import operations_in
+from tests.search.test_word_search import check_ranks, ranked_by_evaluation
 from tests.server.local_server import local_server
-from tests.training.fixtures import tokenized_by
 from tf_smoothclir import AveragePoolingTower, InputError, ServingClient, smooth_normalize
 from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.plugins import TOWERS
-from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export, export_directory, exported_models, request_bounds
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import MAX_ANSWER, MAX_TOKENS
@@ -222,23 +221,13 @@ def test_no_function_reads_single_rows_of_tables(options, tmp_path):
     np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-7)
 
 
-@pytest.fixture
-def run(reranked):
-    return reranked[0]
-
-
-@pytest.fixture(scope="module")
-def reranked_dir(reranked):
-    return reranked[1]
-
-
 def opened(export_dir, **options):
     return opening.open_search(export_dir, "", lambda data: data, **options)
 
 
 @pytest.fixture(scope="module")
-def search(reranked_dir):
-    return opened(reranked_dir)
+def search(reranked):
+    return opened(reranked[1])
 
 
 def padded(texts, encoder):
@@ -248,10 +237,11 @@ def padded(texts, encoder):
     return np.array([[*row, *[0] * (longest - len(row))] for row in rows], np.int32)
 
 
-def test_the_saved_model_scores_as_python_does(run, reranked_dir):
-    model, manifest = export_directory.load_part(reranked_dir, "reranker")
+def test_the_saved_model_scores_as_python_does(reranked):
+    run, export_dir = reranked
+    model, manifest = export_directory.load_part(export_dir, "reranker")
     assert published.undesired_operations(model) == set()
-    stage = exported_models.load_exported_models(reranked_dir)["reranked"]
+    stage = exported_models.load_exported_models(export_dir)["reranked"]
     documents = padded(DOCUMENTS, stage.encoders["document"])
     serve = model.signatures["serving_default"]
     for text in ASKED:
@@ -269,34 +259,24 @@ def test_the_saved_model_scores_as_python_does(run, reranked_dir):
     assert said["weight"].numpy() == [30.0]
 
 
-def test_a_model_server_re_ranks(reranked_dir):
-    model, _ = export_directory.load_part(reranked_dir, "reranker")
+def test_a_model_server_re_ranks(reranked):
+    model, _ = export_directory.load_part(reranked[1], "reranker")
     serve = model.signatures["serving_default"]
     expected = serve(query=tf.constant(ASKED[:1]), document=tf.constant(DOCUMENTS))["score"]
-    with local_server(reranked_dir) as address:
+    with local_server(reranked[1]) as address:
         client = ServingClient(address, batch_size=3)
         found = client.rerank(ASKED[0], DOCUMENTS)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
         assert client.rerank(ASKED[0], []).shape == (0,)
 
 
-def test_searches_rank_as_the_run_does(run, search):
-    tokenized = tokenized_by(run)
-    retriever = load_models(run).retrievers(tokenized)[RERANKED]
-    queries = tokenized.retrieval_set.queries_in("train")
-    depth = published.RERANKED_DEPTH + 2
-    ranking = Ranking.joined(retriever.rank(queries, depth))
-    texts = [query.text for query in tokenized.retrieval_set.source.queries()]
-    found = search.search([texts[row] for row in queries], depth)
-    before = Ranking.joined(load_models(run).retrievers(tokenized)["lexical"].rank(queries, depth))
-    assert (before.document_rows != ranking.document_rows).any()
-    for hits, rows, scores in zip(found, ranking.document_rows, ranking.scores, strict=True):
-        ids = [tokenized.retrieval_set.document_ids[row] for row in rows[: len(hits)]]
-        assert [hit.id for hit in hits] == ids
-        np.testing.assert_allclose([hit.score for hit in hits], scores[: len(hits)], rtol=1e-4)
-        assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
-        assert all(hit.grade in (0, 1, 2) for hit in hits)
+def test_searches_rank_as_the_run_does(reranked, search):
+    texts, ids, scores = ranked_by_evaluation(reranked[0], RERANKED)
+    check_ranks(search, texts, ids, scores)
+    assert ids != ranked_by_evaluation(reranked[0], "lexical")[1]
+    found = search.search(texts, published.RERANKED_DEPTH + 2)
     assert max(map(len, found)) > published.RERANKED_DEPTH
+    assert {hit.grade for hits in found for hit in hits} <= {0, 1, 2}
 
 
 def test_explanations_name_pairs_of_words_that_add_up(search):
@@ -314,7 +294,7 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
         assert parts + others == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_a_re_ranker_that_is_not_there_is_missed(reranked_dir, search, monkeypatch):
+def test_a_re_ranker_that_is_not_there_is_missed(reranked, search, monkeypatch):
     """Whoever copied the export may have left it out."""
 
     def versions(path, role):
@@ -323,16 +303,16 @@ def test_a_re_ranker_that_is_not_there_is_missed(reranked_dir, search, monkeypat
     monkeypatch.setattr(reranked_family, "exported_versions", versions)
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
-            opened(reranked_dir, retriever=retriever)
-    assert opened(reranked_dir, retriever="lexical").collection.retrievers == ("lexical",)
+            opened(reranked[1], retriever=retriever)
+    assert opened(reranked[1], retriever="lexical").collection.retrievers == ("lexical",)
 
 
-def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):
-    models = load_models(run)
+def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(reranked, monkeypatch):
+    models = load_models(reranked[0])
     text = dataclasses.replace(models.settings.text, max_query_tokens=2, max_document_tokens=3)
     short = RunModels(dataclasses.replace(models.settings, text=text), models)
     monkeypatch.setattr(export, "load_models", lambda _: short)
-    stage = export.models_of_run(run)["reranked"]
+    stage = export.models_of_run(reranked[0])["reranked"]
     assert [stage.encoders[role].max_tokens for role in ("query", "document")] == [2, 3]
 
 

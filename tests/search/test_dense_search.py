@@ -11,10 +11,8 @@ import pytest
 import tensorflow as tf
 
 from tests.cases import cases
-from tests.oracles import maths
 from tests.published import EPSILON
 from tests.training import test_run_directory, tiny_set
-from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.encoder.encoder import TokenVectors
 from tf_smoothclir.families.dense import training_query_vectors
@@ -142,31 +140,6 @@ def search(export_dir, index_dir):
     return opening.open_search(export_dir, index_dir, the_same)
 
 
-def raw_vectors(run, role, texts):
-    encoder = TextEncoder(run.vocabulary / f"{role}.txt", 200)
-    return getattr(load_model(run), f"{role}_tower")(encoder(tf.constant(texts))).numpy()
-
-
-def brute_force(run, query):
-    """Documents by falling SCS of the raw towers, equal scores by the hash of the id; not empty."""
-    documents = list(source_of(run.settings().data).documents())
-    vectors = raw_vectors(run, "document", [document.text for document in documents])
-    (vector,) = raw_vectors(run, "query", [query])
-    scores = [np.float32(maths.smooth_cosine(vector, other, EPSILON)) for other in vectors]
-    hashes = hash_ids([document.id for document in documents])
-    order = sorted(range(len(documents)), key=lambda i: (-scores[i].round(6), hashes[i]))
-    return [(documents[i][:3], scores[i]) for i in order if scores[i]]
-
-
-@cases("query", QUERY, "word8", "word3 unheard")
-def test_ranks_as_brute_force_over_the_raw_model(search, tiny_run, query):
-    (results,) = search.search([query], tiny_set.DOCUMENTS)
-    expected = brute_force(tiny_run, query)
-    assert [r.rank for r in results] == list(range(1, tiny_set.DOCUMENTS))  # one document is empty
-    np.testing.assert_allclose([r.score for r in results], [s for _, s in expected], atol=1e-6)
-    assert [(r.id, r.title, r.text) for r in results] == [tuple(d) for d, _ in expected]
-
-
 def test_queries_of_a_batch_are_answered_as_alone_and_without_a_known_word_by_nothing(search):
     unknown = {"": (), " \t": (), "zebra": ("zebra",), "unheard ÄÖ!": ("unheard", "äö")}
     queries = [QUERY, *unknown, "word8"]
@@ -217,7 +190,8 @@ def test_queries_of_the_run_measure_the_recall_if_there(export_dir, tiny_run, mo
         raise InputError("data: there is no such directory")
 
     texts = [text.text for text in source_of(tiny_run.settings().data).queries()]
-    raw = raw_vectors(tiny_run, "query", texts)
+    encoder = TextEncoder(tiny_run.vocabulary / "query.txt", 200)
+    raw = load_model(tiny_run).query_tower(encoder(tf.constant(texts))).numpy()
     expected = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + EPSILON)
     models = load_exported_models(export_dir)
     asked = models["dense"], models.manifest.data

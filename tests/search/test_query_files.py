@@ -47,7 +47,6 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
 @cases(
     "content, message",
     ("q1\ta\nb\n", ":2: 1 tab-separated columns"),
-    ("q1\ta\nq2\tb\tc\n", ":2: 3 tab-separated columns"),
     ("a\nq2\tb\n", ":2: the line has a tab, the first line has none"),
     ("q1\ta\nq2\tb\nq1\tc\n", ":3: id 'q1' stands already in line 1"),
     ("q 1\ta\n", ":1: id 'q 1' is empty or contains white space"),
@@ -120,17 +119,9 @@ def test_which_words_carry_whatever_else_adds_to_the_score(words, expected):
     assert carrying_words(dataclasses.replace(explained(**words), feedback=400.0)) == expected
 
 
-@cases(
-    "text, words, expected",
-    ("Der Apfel, apfelrot", ["apfel"], "Der <Apfel>, apfelrot"),
-    ("日本語", ["本"], "日<本>語"),
-    ("a+b", ["+"], "a<+>b"),
-    ("voilà à", ["à"], "voilà <à>"),
-    ("rot roter", ["rot", "roter"], "<rot> <roter>"),
-    ("ab", ["b"], "ab"),
-)
-def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces(text, words, expected):
-    assert highlighted(text, words) == expected.replace("<", "\033[1m").replace(">", "\033[0m")
+def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces():
+    shown = highlighted("Der Apfel, apfelrot: 日本語", ["apfel", "本"])
+    assert shown == "Der \033[1mApfel\033[0m, apfelrot: 日\033[1m本\033[0m語"
 
 
 def test_what_a_word_met_and_what_else_adds_to_the_score():

@@ -31,6 +31,7 @@ from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_models
 from tf_smoothclir.utils.errors import InputError
 
+RETRIEVERS = "dense", "lexical", "hybrid"
 QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
 _SEARCH = """
 import atexit, sys
@@ -87,8 +88,8 @@ def check_ranks(search, texts, ids, scores):
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
-@cases("name, retriever", ("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid"))
-def test_it_ranks_as_evaluation_does_by_words_in_common(opened, evaluated, name, retriever):
+@cases("name, retriever", *((name, name) for name in RETRIEVERS), ("hybrid", "lexical"))
+def test_it_ranks_as_evaluation_does(opened, evaluated, name, retriever):
     texts, ids, scores = evaluated(name, retriever)
     search = opened(name, retriever)
     check_ranks(search, texts, ids, scores)
@@ -99,7 +100,7 @@ def test_it_ranks_as_evaluation_does_by_words_in_common(opened, evaluated, name,
     assert search.read(["", "zebra ?", "mot3", "word1 zebra"]) == [
         QueryReading("nothing"),
         QueryReading("nothing", ("zebra",)),
-        QueryReading("spelling"),
+        QueryReading("nothing", ("mot3",)) if name == "dense" else QueryReading("spelling"),
         QueryReading("words", ("zebra",)),
     ]
 

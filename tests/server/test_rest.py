@@ -34,12 +34,6 @@ QUERY, ANYTHING = "Which city is known for sugar?", "..."
 HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\nContent-Length: 22\r\n\r\n".encode()
 
 
-@pytest.fixture(scope="module")
-def server(export):
-    with local_server(export) as address:
-        yield address
-
-
 def tokens(ids, lengths):
     return {"signature_name": "tokens", "inputs": {"ids": ids, "lengths": lengths}}
 

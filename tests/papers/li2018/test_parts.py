@@ -9,6 +9,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tests.cases import cases
+from tests.oracles import maths
 from tests.towers import test_towers as every_sequence_tower
 from tests.towers.test_towers import flat, padded
 from tests.training.test_trainer import start
@@ -125,14 +126,11 @@ def test_bae_rebuilds_both_bags_from_each_and_from_both_and_wants_codes_to_corre
     tables = [RANDOM.normal(size=(words, 3)) for words in (5, 6)]
     biases, c = [RANDOM.normal(size=words) for words in (5, 6)], RANDOM.normal(size=3)
 
-    def sigmoid(values):
-        return 1 / (1 + np.exp(-values))
-
     x, y = (bag @ table for bag, table in zip(bags, tables))
     rebuilding = 0.0
     for a in (c + x, c + y, c + x + y):
         for bag, table, bias in zip(bags, tables, biases):
-            found = sigmoid(sigmoid(a) @ table.T + bias)
+            found = maths.sigmoid(maths.sigmoid(a) @ table.T + bias)
             losses = -bag * np.log(found) - (1 - bag) * np.log(1 - found)
             rebuilding += losses.sum(axis=1).mean()
     correlated = sum(np.corrcoef(x[:, k], y[:, k])[0, 1] for k in range(3))

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from tests.cases import cases
 from tests.oracles import interaction as oracle
-from tests.small_world import SmallWorld
+from tests.small_world import numbered_set
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
-from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
 from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
 from tf_smoothclir.interaction.networks.base import WordTables, unit_rows
@@ -47,13 +46,8 @@ def pairs_of(number):
     """Queries and documents that translate each other word by word, 2 to 7, and their ids."""
     random = np.random.default_rng(5)
     ids = np.array([random.permutation(np.arange(2, 8))[:2] for _ in range(number)], np.int32)
-    world = SmallWorld(
-        queries=[(f"q{i}", "x") for i in range(number)],
-        documents=[(f"d{i}", "x") for i in range(number)],
-        judgments=[(f"q{i}", f"d{i}", 2) for i in range(number)],
-        splits={f"q{i}": "train" for i in range(number)},
-    )
-    return RetrievalSet.load(world), InteractionTexts(ids, ids.copy())
+    mates = [(each, each, 2) for each in range(number)]
+    return numbered_set(number, number, mates, splits=["train"]), InteractionTexts(ids, ids.copy())
 
 
 def test_words_of_five_pairs_translate_each_other():
