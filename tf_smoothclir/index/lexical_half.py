@@ -183,8 +183,8 @@ class LexicalHalf:
             )
         if len(new_words):
             logging.info(
-                f"New words, which no text of the training has: {len(new_words)}. They are found as they"
-                " are spelled, and have no translation."
+                f"New words, which no text of the training has: {len(new_words)}. They are found as"
+                " they are spelled, and have no translation."
             )
         write_postings(directory, _IMPACTS, impacts, lengths)
         has_passages = len(impacts) > len(documents)
