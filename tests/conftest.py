@@ -5,6 +5,7 @@ import os
 import zlib
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from tests.command_line.forked import ForkedCommands
@@ -30,6 +31,9 @@ _LONGEST |= {"two_tower.test_model": 0, "extras.distributed.test_exchange": 1, "
 _DEALT = "tests.test_examples"  # its tests take long, and share nothing
 
 
+# How long a test takes says nothing on a busy machine; and each run tries the same.
+hypothesis.settings.register_profile("tests", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("tests")
 name_flags()  # as commands do: most tests are of what is below the API
 
 

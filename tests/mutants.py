@@ -123,7 +123,7 @@ class Calls:
 
 def pytest_configure() -> None:
     """Keeps hypothesis from shrinking what fails, which takes minutes and says nothing here."""
-    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+    settings.register_profile("mutants", deadline=None, phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
 
 

@@ -42,7 +42,6 @@ def shares(word, vocabulary):
 
 
 @given(words=st.lists(WORD.filter(bool), max_size=12, unique=True), word=WORD)
-@settings(deadline=None, derandomize=True)
 def test_it_is_the_first_word_with_the_largest_share(words, word):
     compared = [known for known in words if len(known) >= 4 and "1" not in known]
     best = max(zip(shares(word, compared), compared), key=lambda pair: pair[0], default=(0, ""))
@@ -72,7 +71,7 @@ def test_by_hand(word, nearest):
 
 
 @given(texts=st.lists(st.lists(WORD, max_size=5).map(" ".join) | st.text(max_size=8), max_size=4))
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(max_examples=60)
 def test_the_graph_reads_as_python_does(both, texts):
     plain, in_graph = both
     expected, readings = plain.queries(texts)

@@ -315,7 +315,7 @@ def test_sosl_gradient_by_hand():
 
 
 @every_ordinal_loss
-@settings(deadline=None, max_examples=80, derandomize=True)
+@settings(max_examples=80)
 @given(st.integers(0, 2**31), st.sets(st.integers(-99, 99), min_size=1, max_size=5).map(sorted))
 def test_matches_the_oracle_on_padded_weighted_lists_of_any_number_of_grades(name, seed, edges):
     rng = np.random.default_rng(seed)
@@ -374,7 +374,7 @@ def test_a_hit_has_the_lower_grade_of_its_score_and_its_share(scores, expected):
     st.lists(SCORES, min_size=1, max_size=4).map(sorted),
     st.lists(SCORES, max_size=4).map(sorted),
 )
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(max_examples=60)
 def test_cut_points_give_the_grades_of_the_graph(scores, of_scores, of_shares):
     scores = -np.sort(-scores, axis=-1)
     cut_points = CutPoints(tuple(of_scores), tuple(of_shares))

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cases import cases
@@ -104,7 +104,6 @@ def test_an_update_is_what_a_new_index_would_be(parts, models, tmp_path):
 
 @given(words=st.lists(st.text(min_size=1, max_size=40), max_size=5))
 @example(words=["é" * 40, "x" * 64, "x" * 65])
-@settings(deadline=None, derandomize=True)
 @cases("known", 10, 200_000)
 def test_hashes_are_those_of_the_graph(known, words):
     words = [word.encode("utf-8", "replace").decode() for word in words]

@@ -10,7 +10,7 @@ from tests.cases import cases
 from tests.oracles import maths
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize, stable_norm
 
-SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
+SETTINGS = settings(max_examples=40)
 
 # Norms around every hazard: zero, squares that underflow or overflow, and ordinary ones.
 norms = st.sampled_from([0.0, 1e-38, 1e-30, 1e-20, 1e-6, 0.1, 1.0, 30.0, 1e4, 1e18, 1e30])

@@ -196,7 +196,7 @@ def similarities(query=QUERY, document=DOCUMENT):
     return oracle.cosines(query, document, QUERY_TABLE, DOCUMENT_TABLE)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(texts, texts)
 def test_knrm_and_drmm_are_loops_over_words(query, document):
     network = build("knrm")
