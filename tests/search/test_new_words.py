@@ -17,6 +17,7 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.lexical.new_words import BYTES, hashes, numbered, spread
 from tf_smoothclir.lexical.psq import ALPHA, BETA
 from tf_smoothclir.lexical.words import FLAT, NO_WORD, Words
+from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.publishing.exported_search import Collection, build_search_model
@@ -79,7 +80,12 @@ def test_an_index_and_a_search_model_find_them(parts, index):
     scores = [hit.score for hit in hits[0]]
     np.testing.assert_allclose(scores, [score_of(parts, 1 / 2), score_of(parts, 1 / 4)], rtol=1e-5)
     np.testing.assert_allclose(hits[1][0].score, score_of(parts, 2 / 6), rtol=1e-5)
+    models = {"lexical": parts}
+    pairs = [("blorptron", TEXTS["a"]), ("kwyjibo", TEXTS["c"]), ("word1 Zorblax", TEXTS["c"])]
+    of_pairs = family("lexical").scores(models, *zip(*pairs))
+    np.testing.assert_allclose(of_pairs, [hits[0][1].score, hits[1][0].score, hits[2][0].score])
     explained = search.explain("kwyjibo", hits[1])[0]
+    assert explained == family("lexical").explanation(models, *pairs[1], "document")
     assert [(word.word, word.matches[0].word) for word in explained.words] == [
         ("kwyjibo", "kwyjibo")
     ]

@@ -127,7 +127,7 @@ class Hybrid(Family):
     def _parts_of_scores(self, models, queries, documents) -> list[np.ndarray]:
         """Shares of words, towers and encoder in scores, `[pairs]` float32 each."""
         parts = models[self.name]
-        times = times_counted(parts.plain_query_reader.batch(queries).matrix().sum(axis=1))
+        times = times_counted(parts.pairs(queries, documents)[0].matrix().sum(axis=1))
         return [
             np.float32(weight)
             * (1 if name == "lexical" else times)

@@ -14,6 +14,7 @@ from tf_smoothclir.families.family import Family
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalIndex
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.new_words import numbered
 from tf_smoothclir.protocols.text_search import Explanation
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_models import ExportedFiles, ExportedModels
@@ -103,8 +104,8 @@ class Lexical(Family):
         parts, scores = models[self.name], [np.zeros(0, np.float32)]
         for begin in range(0, len(queries), _PAIRS_PER_CALL):
             some = slice(begin, begin + _PAIRS_PER_CALL)
-            words = parts.plain_query_reader.batch(queries[some]).matrix()
-            passages = parts.model.passages(parts.document_reader.batch(documents[some]))
+            asked, read = parts.pairs(queries[some], documents[some])
+            words, passages = asked.matrix(), parts.model.passages(read)
             of_each = passages.number_of_each()
             words = words[np.repeat(np.arange(len(of_each)), of_each)]
             products = words.multiply(parts.model.impacts(passages, parts.spelling)).sum(axis=1)
@@ -200,10 +201,11 @@ def explained_words(
     parts: LexicalParts, query: str, document: str, role: str, *added: np.ndarray
 ) -> Explanation:
     """Splits the score of a pair: what words, towers and a foreign encoder add, `[1]` each."""
-
     shares = np.zeros((1, 4), np.float32)
     shares[:, : len(added)] = np.stack(added, axis=1)
-    read = parts.plain_query_reader.batch([query]).ids
+    document_words = parts.document_reader.batch([document], with_new=True)
+    _, new_words = numbered(document_words, parts.document_reader.size)
+    read = parts.plain_query_reader.batch([query], new_words).ids
     return WordExplainer(parts).explain(read, [Text("", "", document)], shares, role)[0]
 
 

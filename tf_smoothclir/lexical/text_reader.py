@@ -86,9 +86,9 @@ class TextReader(tf.Module):
         batches = map(_strings, text_batches(texts))
         return self._joined(map_in_threads(on_the_cpu(self), batches), with_new)
 
-    def batch(self, texts: Sequence[str]) -> Words:
+    def batch(self, texts: Sequence[str], *, with_new: bool = False) -> Words:
         """Reads a few texts at once, in this thread."""
-        return self._joined([self(_strings(texts))])
+        return self._joined([self(_strings(texts))], with_new)
 
     def _ids(self, words: tf.RaggedTensor) -> tf.Tensor:
         ids, begin = tf.fill([tf.size(words.flat_values)], NO_WORD), self.size

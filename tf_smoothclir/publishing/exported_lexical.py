@@ -108,6 +108,15 @@ class LexicalParts:
         """The same with new words, as `numbered` has them."""
         return numbered(self.document_words(documents, with_new=True), self.document_reader.size)
 
+    def pairs(self, queries: Sequence[str], documents: Sequence[str]) -> tuple[Words, Words]:
+        """The words of both, where new words of the documents have numbers after all others."""
+        read = self.document_reader.batch(documents, with_new=True)
+        read, new_words = numbered(read, self.document_reader.size)
+        asked, known = self.plain_query_reader.batch(queries, new_words), len(self.model.background)
+        ids, is_new = asked.ids.copy(), asked.ids >= known
+        ids[is_new] = known + np.searchsorted(new_words, ids[is_new] - known)
+        return asked.with_ids(ids, known + len(new_words)), read
+
     def plain_document_words(
         self, documents: Sequence[Text | SearchHit], new_words: np.ndarray = NONE
     ) -> Words:
