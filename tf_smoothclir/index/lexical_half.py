@@ -4,8 +4,8 @@ A directory with the impacts of each document as a row of `impact_rows`, and wit
 `impacts` that bound them; if anything ranks with feedback, also with the TF-IDF vectors of the
 documents, as rows `vectors` and as postings `terms`. Words that the model never met have their
 hashes as columns of `impact_rows`, and share a few columns of `impacts`; `new_words` (int32) lists
-the hashes. Where the model searches passages, and any
-document has several, `passages` (int32) says how many each has; the impacts are those of passages.
+the hashes. Where the model searches passages, and any document has several, `passages` (int32) says
+how many each has; the impacts are those of passages.
 """
 
 from __future__ import annotations

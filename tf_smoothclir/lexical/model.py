@@ -66,9 +66,10 @@ class LexicalModel(_Choices):
     def impacts(self, passages: Words, spelling: sp.csr_array) -> sp.csr_array:
         """What each query word adds to each score, `[passages, query words]` float32."""
         fields, known = [passages.matrix(field) for field in self.fields], self.table.shape[0]
-        of_known = [field[:, :known] for field in fields]
+        new = passages.size - known  # words after all others, which stand for themselves
+        of_known = [field[:, :known] for field in fields] if new else fields
         scores = impacts(of_known, self.mixed(spelling), self.background, self.weights)
-        if new := passages.size - known:  # words after all others, which stand for themselves
+        if new:
             of_new, alike = [field[:, known:] for field in fields], BETA * sp.eye_array(new)
             background, weights = (
                 np.repeat(values[..., PADDING_ID : PADDING_ID + 1], new, axis=-1)

@@ -18,13 +18,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.words import NO_WORD
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.ranges import ranges
 
 LEAST_SHARE = 0.5
@@ -77,11 +75,6 @@ class NearestWords:
         shares = 2 * common.astype(np.float32) / (self.sizes + np.float32(len(trigrams)))
         best = int(shares.argmax())  # of equal ones the first, which is more frequent
         return best if shares[best] >= LEAST_SHARE else NO_WORD
-
-
-def read_vocabularies(directory: Path) -> list[list[str]]:
-    """The words of queries and of documents."""
-    return [read_vocabulary(directory / f"{role}.txt") for role in ROLES]
 
 
 def _trigrams(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

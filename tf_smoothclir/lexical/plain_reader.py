@@ -1,7 +1,7 @@
-"""Reader of texts as the words of the lexical models, in plain Python, for a few texts.
+"""Reader of queries and of a few documents as the words of the lexical models, in plain Python.
 
-Ids, tokens and evidence are those of `TextReader`, which reads many texts, and texts in exported
-models. One query takes it a third of a millisecond, and this one a fiftieth of that.
+Ids, tokens and evidence are those of `TextReader`, which reads many documents, and texts in
+exported models. One query takes it a third of a millisecond, and this one a fiftieth of that.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
-from tf_smoothclir.lexical.nearest_words import NearestWords, read_vocabularies
+from tf_smoothclir.lexical.nearest_words import NearestWords
 from tf_smoothclir.lexical.new_words import NONE, hashes
-from tf_smoothclir.lexical.words import NO_WORD, Words
+from tf_smoothclir.lexical.words import NO_WORD, Words, read_vocabularies
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.sparse_tables import cells
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.ranges import ranges
 
@@ -149,6 +150,11 @@ class Words:
         known = self.ids != NO_WORD
         ends = np.append(0, np.cumsum(known))[self.offsets]
         return known, cells(ends, self.ids[known], self.size)
+
+
+def read_vocabularies(directory: Path) -> list[list[str]]:
+    """The words of queries and of documents."""
+    return [read_vocabulary(directory / f"{role}.txt") for role in ROLES]
 
 
 def document_words(tokenized_set: TokenizedSet) -> Words:

@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tf_smoothclir.data.sources.source import Text, text_read
-from tf_smoothclir.data.tokenized_set import ROLES, copy_vocabularies
+from tf_smoothclir.data.tokenized_set import copy_vocabularies
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.new_words import NONE, numbered
 from tf_smoothclir.lexical.plain_reader import PlainReader
-from tf_smoothclir.lexical.words import Words, same_spelling
+from tf_smoothclir.lexical.words import Words, read_vocabularies, same_spelling
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import read_record, write_json
-from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils import sparse as sp
 
 if TYPE_CHECKING:  # importing it takes seconds
@@ -108,6 +107,13 @@ class LexicalParts:
         """The same with new words, as `numbered` has them."""
         return numbered(self.document_words(documents, with_new=True), self.document_reader.size)
 
+    def plain_document_words(
+        self, documents: Sequence[Text | SearchHit], new_words: np.ndarray = NONE
+    ) -> Words:
+        """The words of a few documents; some new ones have the numbers of their hashes."""
+        read = functools.partial(self.plain_document_reader.batch, new_words=new_words)
+        return self._words(read, documents)
+
     def pairs(self, queries: Sequence[str], documents: Sequence[str]) -> tuple[Words, Words]:
         """The words of both, where new words of the documents have numbers after all others."""
         read = self.document_reader.batch(documents, with_new=True)
@@ -116,13 +122,6 @@ class LexicalParts:
         ids, is_new = asked.ids.copy(), asked.ids >= known
         ids[is_new] = known + np.searchsorted(new_words, ids[is_new] - known)
         return asked.with_ids(ids, known + len(new_words)), read
-
-    def plain_document_words(
-        self, documents: Sequence[Text | SearchHit], new_words: np.ndarray = NONE
-    ) -> Words:
-        """The same of a few documents, where some new words have the numbers of their hashes."""
-        read = functools.partial(self.plain_document_reader.batch, new_words=new_words)
-        return self._words(read, documents)
 
     def _words(
         self, read: Callable[[Sequence[str]], Words], documents: Sequence[Text | SearchHit]
@@ -137,7 +136,7 @@ class LexicalParts:
     @functools.cached_property
     def vocabularies(self) -> list[list[str]]:
         """The words of queries and of documents."""
-        return [read_vocabulary(self.vocabulary_dir / f"{role}.txt") for role in ROLES]
+        return read_vocabularies(self.vocabulary_dir)
 
     @functools.cached_property
     def spelling(self) -> sp.csr_array:
