@@ -17,7 +17,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, feedback_variants
+from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, best_weight, feedback_variants
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
 from tf_smoothclir.protocols.scorer import ScoreRows
@@ -103,18 +103,17 @@ class _Learner:
     def best_weights(self, fusions: Sequence[Fusion]) -> list[Fusion]:
         """Fusions with the weight of feedback that is best for each."""
         feedback = self._texts.feedback()
-        qualities = self._sample.of_variants(
+        measured = self._sample.per_query(
             lambda query_rows: (
                 variant
                 for scores in self._fused(fusions, query_rows)
                 for variant in feedback_variants(feedback, scores)
             )
         )
-        # `[fusions, weights]`; the first weight is 0, so feedback must be better to be chosen.
-        best = np.reshape(qualities, (len(fusions), -1)).argmax(axis=1)
+        number = len(FEEDBACK_WEIGHTS)
         return [
-            dataclasses.replace(fusion, feedback=FEEDBACK_WEIGHTS[place])
-            for fusion, place in zip(fusions, best)
+            dataclasses.replace(fusion, feedback=best_weight(measured[begin : begin + number]))
+            for fusion, begin in zip(fusions, range(0, len(measured), number))
         ]
 
     def choose(self, fusions: Sequence[Fusion]) -> Fusion:

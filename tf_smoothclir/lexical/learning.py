@@ -22,7 +22,7 @@ from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
-from tf_smoothclir.lexical.validation import Validation, is_better
+from tf_smoothclir.lexical.validation import Validation, is_better, quality
 from tf_smoothclir.lexical.word_weights import (
     candidate_features,
     hard_candidates,
@@ -49,6 +49,12 @@ def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.nda
     similarities = feedback.similarities(scores)
     for weight in FEEDBACK_WEIGHTS:
         yield with_feedback(scores, similarities, weight)
+
+
+def best_weight(measured: Sequence[np.ndarray]) -> float:
+    """The best of `FEEDBACK_WEIGHTS`, 0 unless it is beyond chance, by `[queries, metrics]` each."""
+    best = int(np.argmax([quality(of_one) for of_one in measured]))
+    return FEEDBACK_WEIGHTS[best] if is_better(measured[best], measured[0]) else 0.0
 
 
 class TableLearner:
@@ -167,21 +173,24 @@ class TableLearner:
         return self._initial.with_its_choices(model) if self.keeps_choices else model
 
     def _best_profile(self) -> PositionProfile:
-        """The profile by which a table of all positions alike ranks best, by `_CLEARLY`."""
+        """The profile by which a table of all positions alike ranks best, if its own does too."""
         several = self._documents.has_several_passages  # of which the opening is one
         if several or not self._texts.retrieval_set.source.is_judged:
             return FLAT
         table, _ = self._mixed(*self._learned(FLAT))
-        quality: dict[PositionProfile, float] = {}
+        qualities: dict[PositionProfile, float] = {}
 
         def best_of(profiles: Iterable[PositionProfile]) -> PositionProfile:
             for profile in profiles:
-                quality[profile] = self._validation(self._scored_by(profile, table))
-            return max(quality, key=quality.get)
+                qualities[profile] = self._validation(self._scored_by(profile, table))
+            return max(qualities, key=qualities.get)
 
         height = best_of((FLAT, *(PositionProfile(height, DECAYS[0]) for height in HEIGHTS))).height
         best = best_of(PositionProfile(height or HEIGHTS[0], decay) for decay in DECAYS[1:])
-        return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
+        if qualities[best] <= qualities[FLAT] + _CLEARLY:
+            return FLAT
+        # A table that is learned with a profile may rank worse than this one does with it.
+        return self._last_better([(FLAT, 0.0), (best, 0.0)], may_fall=True)[0]
 
     def _best_title_weight(self, profile: PositionProfile) -> PositionProfile:
         """A profile with the weight of words of titles: more if that is better beyond chance."""
@@ -212,12 +221,12 @@ class TableLearner:
         return best
 
     def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
-        """Measures a learned table alone, once; returns what `Validation.per_query` does."""
+        """Measures a table alone, once; returns what `Validation.per_query` does."""
         measured, key = self._documents.measured, (profile, lower_grades)
         if key not in measured:
             give_back_memory()  # of what was measured before
-            table, _ = self._documents.pairs.whole_table(profile, lower_grades)
-            rows = self._scored_by(profile, table)
+            learned = self._documents.pairs.whole_table(profile, lower_grades)
+            rows = self._scored_by(profile, self._mixed(*learned)[0])
             (measured[key],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
         return measured[key]
 
@@ -307,11 +316,10 @@ class TableLearner:
         model = balanced(models[chosen], self._texts, rows, lengths, self._validation)
         factors = model.factors(lengths, self._texts.documents.languages)
         feedback = self._texts.feedback()
-        qualities = self._validation.of_variants(
+        measured = self._validation.per_query(
             lambda query_rows: feedback_variants(feedback, rows(query_rows) * factors)
         )
-        weight = FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
-        return dataclasses.replace(model, feedback=weight, on_documents=True)
+        return dataclasses.replace(model, feedback=best_weight(measured), on_documents=True)
 
     def _scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
         """Scorer of documents for the validation queries."""
