@@ -185,14 +185,17 @@ def test_towers_count_if_they_add_enough(texts, monkeypatch, gain, alone, early,
 
 
 @cases("best", (0, 2), (3, 0))
-def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best):
+@cases("gain", 0.1, CHANCE)
+def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best, gain):
+    """No feedback, which costs, where it is better by chance."""
     shape = len(best), len(FEEDBACK_WEIGHTS)
-    qualities = [0.5 + 0.1 * (best[row] == place) for row, place in np.ndindex(*shape)]
+    gains = np.resize(gain, (QUERIES, 1)) * np.ones(3)
+    measured = [0.5 + gains * (best[row] == place) for row, place in np.ndindex(*shape)]
     learner = _Learner(texts, rows_of(*np.ones((2, QUERIES, 30), np.float32)))
-    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
+    monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
     fusions = [Fusion(0.0, 1.0, 1.0), Fusion(0.3, 1.0, 1.0)]
     found = [fusion.feedback for fusion in learner.best_weights(fusions)]
-    assert found == [FEEDBACK_WEIGHTS[place] for place in best]
+    assert found == [FEEDBACK_WEIGHTS[place] * (gain is not CHANCE) for place in best]
 
 
 @cases(

@@ -90,14 +90,23 @@ def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(t
     ((0.006, 0.007, 0, 0, 0.008), PositionProfile(words.HEIGHTS[1], words.DECAYS[2])),
     ((0, 0, 0, 0.006, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[1])),
 )
-def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, gains, chosen):
+@cases("own", 0.1, 0.0)
+def test_positions_count_alike_unless_another_is_clearly_better(
+    texts, monkeypatch, gains, chosen, own
+):
+    """Hazard: a profile by which one table ranks better teaches a worse one."""
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
-    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
+
+    def measured(self, profile, lower_grades):
+        return np.full((4, 3), 0.5 + own * (profile != FLAT))
+
+    monkeypatch.setattr(TableLearner, "_measured", measured)
     pairs, name, asked = training_pairs.TrainingPairs, "whole_table", []
     table = getattr(pairs, name)
     monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
-    assert TableLearner(texts, seed=13).model().fields == tuple(dict.fromkeys([chosen, FLAT]))
+    taken = chosen if own else FLAT
+    assert TableLearner(texts, seed=13).model().fields == tuple(dict.fromkeys([taken, FLAT]))
     assert asked[0] == (FLAT, 0)  # all are measured by one table
 
 
@@ -231,10 +240,11 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
 def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
     """Long documents score lower as far as that is better."""
     best, places = learning.LENGTH_POWERS.index(power), range(len(learning.LENGTH_POWERS))
-    measured = [np.full((4, 3), 0.5 + 0.1 * min(place, 2 * best - place)) for place in places]
-    monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
-    qualities = [*(0.5 + 0.1 * (np.arange(len(learning.FEEDBACK_WEIGHTS)) == best_feedback))]
-    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
+    of_lengths = [np.full((4, 3), 0.5 + 0.1 * min(place, 2 * best - place)) for place in places]
+    weights = range(len(learning.FEEDBACK_WEIGHTS))
+    of_weights = [np.full((4, 3), 0.5 + 0.1 * (place == best_feedback)) for place in weights]
+    measured = iter([of_lengths, of_weights])
+    monkeypatch.setattr(Validation, "per_query", lambda self, variants: next(measured))
     found = TableLearner(texts, seed=13).with_best_factors_and_feedback(model)
     assert (found.length_power, found.on_documents) == (power, True)
     assert found.feedback == learning.FEEDBACK_WEIGHTS[best_feedback]
