@@ -52,7 +52,7 @@ def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.nda
 
 
 def best_weight(measured: Sequence[np.ndarray]) -> float:
-    """The best of `FEEDBACK_WEIGHTS`, 0 unless it is beyond chance, by `[queries, metrics]` each."""
+    """The best of `FEEDBACK_WEIGHTS` by `[queries, metrics]` of each; 0 if that is by chance."""
     best = int(np.argmax([quality(of_one) for of_one in measured]))
     return FEEDBACK_WEIGHTS[best] if is_better(measured[best], measured[0]) else 0.0
 
