@@ -17,7 +17,11 @@ from tf_smoothclir.lexical.nearest_words import (
     BITS,
     COMPARED,
     END,
+    FEWEST_TRIGRAMS,
+    LARGE,
     LEAST_SHARE,
+    LETTERS,
+    MARKS,
     NearestWords,
 )
 from tf_smoothclir.lexical.new_words import BYTES, NONE, spread
@@ -130,6 +134,7 @@ class NearestInGraph(tf.Module):
             tf.Variable(array, trainable=False)
             for array in (nearest.trigrams, nearest.ends, nearest.words, nearest.sizes)
         )
+        self._letters = tf.Variable(LETTERS, trainable=False)
 
     def ids(self, words: tf.Tensor) -> tf.Tensor:
         """The ids of the nearest words, `[words]` int32; `NO_WORD` where there is none."""
@@ -141,7 +146,12 @@ class NearestInGraph(tf.Module):
         return tf.tensor_scatter_nd_update(none, compared, nearest)
 
     def _trigrams_of(self, words: tf.Tensor) -> tf.RaggedTensor:
-        codes = tf.cast(tf.strings.unicode_decode(words, "UTF-8"), tf.int64)
+        codes = tf.strings.unicode_decode(words, "UTF-8")
+        codes = tf.ragged.boolean_mask(codes, (codes < MARKS[0]) | (codes >= MARKS[1]))
+        values = codes.flat_values
+        letters = tf.gather(self._letters, tf.minimum(values, len(LETTERS) - 1))
+        values = tf.where(values < len(LETTERS), letters, tf.cast(values, tf.int64))
+        codes = codes.with_flat_values(values)
         one = tf.ones([codes.nrows(), 1], tf.int64)
         marked = tf.concat([BEGIN * one, codes, END * one], axis=1)
         firsts = tf.ragged.range(marked.row_starts(), marked.row_limits() - 2)
@@ -159,9 +169,12 @@ class NearestInGraph(tf.Module):
         entries = tf.gather(self._words, tf.ragged.range(*ends).flat_values)
         ones = tf.ones_like(entries, tf.float32)
         common = tf.math.unsorted_segment_sum(ones, entries, tf.size(self._sizes))
-        shares = 2 * common / tf.cast(self._sizes + tf.size(trigrams), tf.float32)
+        number = tf.size(trigrams)
+        is_short, are_short = number < FEWEST_TRIGRAMS, self._sizes < FEWEST_TRIGRAMS
+        sizes = tf.where(are_short & ~is_short, LARGE, self._sizes)
+        shares = 2 * common / tf.cast(sizes + number, tf.float32)
         share, best = tf.math.top_k(shares, 1)  # of equal ones the first
-        return tf.where(share >= LEAST_SHARE, best, NO_WORD)[0]
+        return tf.where(share >= tf.where(is_short, 1.0, LEAST_SHARE), best, NO_WORD)[0]
 
 
 def _tokens(words: tf.RaggedTensor, ids: tf.Tensor) -> Tokens:
