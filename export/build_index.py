@@ -5,8 +5,6 @@ that the models were trained on. An index on disk is built in one go; --update e
 changed since. Documents are added, replaced and removed one by one in an engine (--engine=milvus).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tf_smoothclir.command_line import command, setting_flags, shipping_flags

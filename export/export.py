@@ -9,8 +9,6 @@ what was trained on what, how good it is, and how to load it; models.config, wri
 version, says what TensorFlow Serving loads.
 """
 
-from __future__ import annotations
-
 from tf_smoothclir.command_line import command, shipping_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 

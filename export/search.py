@@ -4,8 +4,6 @@ Searches what smoothclir-index wrote. If there is no index, the set that the mod
 is indexed first. Queries come from --query, from --queries, or from standard input, one per line.
 """
 
-from __future__ import annotations
-
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags, shipping_flags

@@ -10,8 +10,6 @@ With --encoder, a foreign encoder is measured in place of a run, on the set that
 name: runs/<name of the encoder>/ gets the files, which smoothclir-compare takes like those of runs.
 """
 
-from __future__ import annotations
-
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags

@@ -4,8 +4,6 @@ The toy world is generated and readable; nothing is downloaded. The queries are 
 training has not seen; the documents are French.
 """
 
-from __future__ import annotations
-
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 from tf_smoothclir.settings.presets import preset_settings

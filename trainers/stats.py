@@ -3,8 +3,6 @@
 A document is partly relevant if its grade is 1 or more, but not the highest one.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

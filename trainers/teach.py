@@ -9,8 +9,6 @@ smoothclir-export do. To continue after an interruption, give the same command a
 encoded twice.
 """
 
-from __future__ import annotations
-
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.settings.run import GROUPS
 

@@ -7,8 +7,6 @@ trains two towers and learns a translation table; --retriever=dense or lexical t
 Search Loss, as the paper does. To continue after an interruption, give the same command again.
 """
 
-from __future__ import annotations
-
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags

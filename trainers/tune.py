@@ -8,8 +8,6 @@ of the thresholds, and best.flags, which smoothclir-train takes with --flagfile.
 by --select_metric of the chosen --retriever; those of a hybrid are of the sum of its halves.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from absl import flags
