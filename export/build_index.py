@@ -15,9 +15,8 @@ from tf_smoothclir.utils.printing import visible_lines
 shipping_flags.define_building_flags()
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Indexes the collection, or changes it."""
-    del argv
     setting_flags.check_export_dir()
     index_dir = Path(FLAGS.index_dir or Path(FLAGS.export_dir, "index"))
     if FLAGS.engine == "embedded":

@@ -15,9 +15,8 @@ from tf_smoothclir.command_line.setting_flags import FLAGS
 shipping_flags.define_export_flags()
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Exports the run."""
-    del argv
     from tf_smoothclir.publishing.verified_export import export_verified
 
     options = shipping_flags.export_options()

@@ -34,9 +34,8 @@ flag("explain", False, _EXPLAIN)
 flag("width", 150, "Characters of a text that are shown.", minimum=1)
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Answers the queries."""
-    del argv
     if _RUN_FILE.value:
         check_output_file(_RUN_FILE.value, "--trec_run")
     setting_flags.check_export_dir()

@@ -31,9 +31,8 @@ setting_flags.define_fields(EncoderSettings)
 setting_flags.define_settings(["data"])
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Evaluates the run, or a foreign encoder."""
-    del argv
     from tf_smoothclir.command_line.training import evaluate_by_flags
 
     evaluate_by_flags()

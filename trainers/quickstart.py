@@ -12,9 +12,8 @@ setting_flags.define_run_directory("runs/quickstart")
 SETTINGS = preset_settings("best", {"toy_entities": 3000})
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Goes the whole way."""
-    del argv
     from tf_smoothclir.command_line.quickstart import train_export_search
 
     train_export_search(SETTINGS, FLAGS.output_dir, overwrite=FLAGS.overwrite)

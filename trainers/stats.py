@@ -16,9 +16,8 @@ _JSON = flags.DEFINE_boolean(
 setting_flags.define_settings(["data"])
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Prints the statistics of the set."""
-    del argv
     from tf_smoothclir.data.sources.opening import query_log_of
     from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
     from tf_smoothclir.training.evaluated_sets import set_of_other_grades

@@ -25,9 +25,8 @@ setting_flags.define_fields(Search)
 setting_flags.define_run_settings()
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Runs the search that the flags describe."""
-    del argv
     given, output_dir, overwrite = flags.FLAGS, _OUTPUT_DIR.value, _OVERWRITE.value
     search = setting_flags.group_from_flags(Search)
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)
