@@ -5,8 +5,6 @@ that the models were trained on. An index on disk is built in one go; --update e
 changed since. Documents are added, replaced and removed one by one in an engine (--engine=milvus).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tf_smoothclir.command_line import command, setting_flags, shipping_flags
@@ -17,9 +15,8 @@ from tf_smoothclir.utils.printing import visible_lines
 shipping_flags.define_building_flags()
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Indexes the collection, or changes it."""
-    del argv
     setting_flags.check_export_dir()
     index_dir = Path(FLAGS.index_dir or Path(FLAGS.export_dir, "index"))
     if FLAGS.engine == "embedded":

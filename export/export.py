@@ -9,17 +9,14 @@ what was trained on what, how good it is, and how to load it; models.config, wri
 version, says what TensorFlow Serving loads.
 """
 
-from __future__ import annotations
-
 from tf_smoothclir.command_line import command, shipping_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 
 shipping_flags.define_export_flags()
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Exports the run."""
-    del argv
     from tf_smoothclir.publishing.verified_export import export_verified
 
     options = shipping_flags.export_options()

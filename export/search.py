@@ -4,8 +4,6 @@ Searches what smoothclir-index wrote. If there is no index, the set that the mod
 is indexed first. Queries come from --query, from --queries, or from standard input, one per line.
 """
 
-from __future__ import annotations
-
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags, shipping_flags
@@ -36,9 +34,8 @@ flag("explain", False, _EXPLAIN)
 flag("width", 150, "Characters of a text that are shown.", minimum=1)
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Answers the queries."""
-    del argv
     if _RUN_FILE.value:
         check_output_file(_RUN_FILE.value, "--trec_run")
     setting_flags.check_export_dir()

@@ -3,8 +3,6 @@
 It prints its address once it is ready, and runs until Ctrl-C or SIGTERM.
 """
 
-from __future__ import annotations
-
 import gc
 
 from absl import flags

@@ -6,8 +6,6 @@ the baseline. Of run directories, full retrieval is compared, with --nofull the 
 the paper. All queries have the same weight.
 """
 
-from __future__ import annotations
-
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags

@@ -10,8 +10,6 @@ With --encoder, a foreign encoder is measured in place of a run, on the set that
 name: runs/<name of the encoder>/ gets the files, which smoothclir-compare takes like those of runs.
 """
 
-from __future__ import annotations
-
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
@@ -33,9 +31,8 @@ setting_flags.define_fields(EncoderSettings)
 setting_flags.define_settings(["data"])
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Evaluates the run, or a foreign encoder."""
-    del argv
     from tf_smoothclir.command_line.training import evaluate_by_flags
 
     evaluate_by_flags()

@@ -4,8 +4,6 @@ The toy world is generated and readable; nothing is downloaded. The queries are 
 training has not seen; the documents are French.
 """
 
-from __future__ import annotations
-
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 from tf_smoothclir.settings.presets import preset_settings
@@ -14,9 +12,8 @@ setting_flags.define_run_directory("runs/quickstart")
 SETTINGS = preset_settings("best", {"toy_entities": 3000})
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Goes the whole way."""
-    del argv
     from tf_smoothclir.command_line.quickstart import train_export_search
 
     train_export_search(SETTINGS, FLAGS.output_dir, overwrite=FLAGS.overwrite)

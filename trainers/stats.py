@@ -3,8 +3,6 @@
 A document is partly relevant if its grade is 1 or more, but not the highest one.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 
@@ -18,9 +16,8 @@ _JSON = flags.DEFINE_boolean(
 setting_flags.define_settings(["data"])
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Prints the statistics of the set."""
-    del argv
     from tf_smoothclir.data.sources.opening import query_log_of
     from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
     from tf_smoothclir.training.evaluated_sets import set_of_other_grades

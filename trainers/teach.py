@@ -9,8 +9,6 @@ smoothclir-export do. To continue after an interruption, give the same command a
 encoded twice.
 """
 
-from __future__ import annotations
-
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.settings.run import GROUPS
 
@@ -22,9 +20,8 @@ setting_flags.flag("overwrite", False, "Replace the set in --output_dir, and the
 setting_flags.define_run_settings()
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Makes the set."""
-    del argv
     from tf_smoothclir.command_line.training import teach_by_flags
 
     teach_by_flags()

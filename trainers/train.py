@@ -7,8 +7,6 @@ trains two towers and learns a translation table; --retriever=dense or lexical t
 Search Loss, as the paper does. To continue after an interruption, give the same command again.
 """
 
-from __future__ import annotations
-
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
@@ -23,9 +21,8 @@ _FOLDS = (
 flags.DEFINE_integer("folds", None, _FOLDS, lower_bound=0, module_name=command.COMMAND)
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Trains the model."""
-    del argv
     settings = setting_flags.run_settings_from_flags()
     from tf_smoothclir.command_line.training import train_by_flags
 

@@ -8,8 +8,6 @@ of the thresholds, and best.flags, which smoothclir-train takes with --flagfile.
 by --select_metric of the chosen --retriever; those of a hybrid are of the sum of its halves.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from absl import flags
@@ -27,9 +25,8 @@ setting_flags.define_fields(Search)
 setting_flags.define_run_settings()
 
 
-def main(argv) -> None:
+def main(_argv) -> None:
     """Runs the search that the flags describe."""
-    del argv
     given, output_dir, overwrite = flags.FLAGS, _OUTPUT_DIR.value, _OVERWRITE.value
     search = setting_flags.group_from_flags(Search)
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)

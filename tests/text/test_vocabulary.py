@@ -10,11 +10,16 @@ import tensorflow as tf
 
 from tests.cases import cases
 from tests.text.test_tokenizer import SCRIPTS, tokens
-from tf_smoothclir.encoder.word_evidence import NGRAMS, NOTHING, WORDS
+from tf_smoothclir.encoder.word_evidence import (
+    MOST_CHARACTERS_OF_WORD,
+    NGRAMS,
+    NOTHING,
+    WORDS,
+)
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import evidence, vocabulary
 from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
-from tf_smoothclir.text.subwords import MAX_CHARACTERS, SubwordTextEncoder, ngrams, text_encoder
+from tf_smoothclir.text.subwords import SubwordTextEncoder, ngrams, text_encoder
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, UNKNOWN_ID, write_vocabulary
 from tf_smoothclir.utils import parallel
@@ -281,14 +286,14 @@ def test_ngrams_are_those_of_fasttext_and_words_of_a_batch_do_not_mix(words, sho
 @cases("letter", "x", "ü", "日", "😀")
 def test_only_the_first_characters_of_a_very_long_word_count(letter):
     found = ngrams(tf.constant([letter * 100_000]), BUCKETS, 3, 5).to_list()
-    assert found == [hashed(by_hand(letter * MAX_CHARACTERS, 3, 5))]
+    assert found == [hashed(by_hand(letter * MOST_CHARACTERS_OF_WORD, 3, 5))]
 
 
 @cases("word", b"\xff\xfea", b"ab\xc3", b"\xed\xa0\x80", b"\xff" * 300)
 def test_invalid_utf8_becomes_replacement_characters(word):
     expected = tf.strings.unicode_transcode([word], "UTF-8", "UTF-8").numpy()[0].decode()
     found = ngrams(tf.constant([word]), BUCKETS, 3, 5).to_list()
-    assert found == [hashed(by_hand(expected[:MAX_CHARACTERS], 3, 5))]
+    assert found == [hashed(by_hand(expected[:MOST_CHARACTERS_OF_WORD], 3, 5))]
     assert found[0]
 
 

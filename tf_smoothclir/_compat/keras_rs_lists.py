@@ -17,7 +17,7 @@ def _compiled_metric(name: str, topn: int | None) -> Callable:
 
     options = {"k": topn, "shuffle_ties": False}
     metric = {
-        "ndcg": lambda: keras_rs.metrics.NDCG(gain_fn=_gain_is_grade, **options),
+        "ndcg": lambda: keras_rs.metrics.NDCG(gain_fn=tf.identity, **options),
         "average_precision": lambda: keras_rs.metrics.MeanAveragePrecision(**options),
         "reciprocal_rank": lambda: keras_rs.metrics.MeanReciprocalRank(**options),
     }[name]()
@@ -30,7 +30,3 @@ def _compiled_metric(name: str, topn: int | None) -> Callable:
         return found[:, 0]
 
     return values
-
-
-def _gain_is_grade(labels):
-    return labels

@@ -8,14 +8,10 @@ def list_metric(name: str, ranked, topn: int | None):
     from tensorflow_ranking.python import metrics_impl
 
     metric = {
-        "ndcg": lambda: metrics_impl.NDCGMetric(None, topn, gain_fn=_gain_is_grade),
+        "ndcg": lambda: metrics_impl.NDCGMetric(None, topn, gain_fn=tf.identity),
         "average_precision": lambda: metrics_impl.MeanAveragePrecisionMetric(None, topn),
         "reciprocal_rank": lambda: metrics_impl.MRRMetric(None, topn),
     }[name]()
     scores = tf.zeros_like(ranked) - tf.range(tf.shape(ranked)[1], dtype=tf.float32)
     values, _ = metric.compute(ranked, scores)
     return values[:, 0]
-
-
-def _gain_is_grade(labels):
-    return labels

@@ -1,7 +1,5 @@
 """Lists, dictionaries and data frames given in Python, as the records of a source."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeGuard

@@ -113,6 +113,11 @@ class RetrievalSet:
             raise input_error(self.source.name, reason, remedy)
         return rows
 
+    def query_texts(self, rows: np.ndarray) -> dict[int, str]:
+        """Row -> text of some queries, in ascending order."""
+        chosen, queries = set(rows.tolist()), enumerate(self.source.queries())
+        return {row: query.text for row, query in queries if row in chosen}
+
 
 def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Languages]:
     texts = collections.defaultdict(list)

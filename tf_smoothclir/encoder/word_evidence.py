@@ -9,7 +9,7 @@ import numpy as np
 from tf_smoothclir.encoder.description import Ngrams
 from tf_smoothclir.encoder.tokenizer import has_letters
 
-MOST_CHARACTERS_OF_WORD = 50  # as in text/subwords.py
+MOST_CHARACTERS_OF_WORD = 50  # longer tokens are not words, and every n-gram costs a row
 _K0, _K1, _K2 = (
     np.uint64(number) for number in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F)
 )

@@ -115,10 +115,9 @@ class ForeignEncoderFamily(Family):
         loss, seed = configured_loss(over.settings), over.settings.training.seed
         student = None
         if settings.distill:
-            texts = [query.text for query in over.retrieval_set.source.queries()]
-            texts = [texts[row] for row in queries_to_learn_from(over.retrieval_set)]
+            texts = over.retrieval_set.query_texts(queries_to_learn_from(over.retrieval_set))
             encode = functools.partial(store_of(encoder, cache_dir).vectors, "query")
-            student = learn_student(encode, texts, seed)
+            student = learn_student(encode, list(texts.values()), seed)
         encoded = EncodedSet.of(encoder, over.retrieval_set.source, cache_dir, student=student)
         head, note = learn_head(encoded, over.retrieval_set, loss, seed)
         over.shared[self.name] = encoded if head is None else head.over(encoded)

@@ -1,7 +1,5 @@
 """Learning the head of a foreign encoder: its matrix, with SCS and a ranking loss."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -42,11 +42,6 @@ class Ranker:
         self._index, self.vectors, self._hashes = index, vectors, hashes
         self.documents = len(vectors)
 
-    @property
-    def exact(self) -> bool:
-        """Whether the ranking is always the one by the vectors of the tower."""
-        return self._index.exact
-
     def rank(
         self, queries: np.ndarray, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:

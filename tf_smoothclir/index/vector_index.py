@@ -41,8 +41,6 @@ class FlatIndex:
     FAISS adds up k_i c_i: whole numbers, so its sums are exact.
     """
 
-    exact = True
-
     def __init__(self, codes: RandomAccess, scales: np.ndarray, longest: float):
         """Reads what `opened` returns: c, `[documents, dim]` int8; s, `[dim]` float32; max ‖c‖."""
         self._scales, self._longest, dim = scales, longest, len(scales)
@@ -113,8 +111,6 @@ class FlatIndex:
 
 class HnswIndex:
     """Finds nearly all of the nearest documents in a graph; `FlatIndex` says what is what."""
-
-    exact = False
 
     def __init__(self, file: BinaryIO):
         """Reads the file that `write` wrote."""

@@ -24,7 +24,7 @@ from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.evaluation.metrics import per_query_metrics, ranked_grades
+from tf_smoothclir.evaluation.metrics import list_metrics
 from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes
 from tf_smoothclir.interaction.learning import learn
 from tf_smoothclir.interaction.networks.base import InteractionNetwork
@@ -211,14 +211,12 @@ class FirstStageValidation:
 
     def _measure(self, weight: float, of_lists: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Metrics per query of a ranking, as `Validation.per_query` has them, and MAP."""
-        ties = self._set.tie_order[self._lists.document_rows]
         of_lists = self._of_lists + np.float32(weight) * of_lists
-        ranked = ranked_grades(of_lists, self._lists.grades, self._lists.offsets, ties)
-        of_lists = per_query_metrics(ranked, self._set.num_grades)
-        ndcg, precision = of_lists["NDCG@5"], of_lists["MAP"]
+        figures = list_metrics(self._set, self._lists, of_lists)
         added = self.ranking.scores + np.float32(weight) * scores
         reciprocals = reciprocal_ranks(ordered(self.ranking, added, self._set), self._set)
-        return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1), precision], axis=1)
+        columns = figures["NDCG@5"], reciprocals, np.equal(reciprocals, 1), figures["MAP"]
+        return np.stack(columns, axis=1)
 
 
 def _unit(first: np.ndarray, scores: np.ndarray) -> float:

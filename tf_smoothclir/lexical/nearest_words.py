@@ -14,8 +14,6 @@ The least share and the length were the same within chance from 0.4 to 0.6 and f
 were longer n-grams, on validation and test queries of sets of eight languages.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

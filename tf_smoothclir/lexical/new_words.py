@@ -4,8 +4,6 @@ They have no translation, and are found as they are spelled. Nobody lists them: 
 word is a hash of it, `spread(size)` numbers after those of the vocabularies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Ids, tokens and evidence are those of `TextReader`, which reads many documents, 
 exported models. One query takes it a third of a millisecond, and this one a fiftieth of that.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence

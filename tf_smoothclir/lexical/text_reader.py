@@ -82,7 +82,7 @@ class TextReader(tf.Module):
             ids = tf.tensor_scatter_nd_update(ids, unknown, nearest)
             evidence = tf.where(nearest == NO_WORD, NOTHING, SPELLING)
             known = tf.tensor_scatter_nd_update(known, unknown, evidence)
-        return _tokens(words, ids), evidence_of(words, known)
+        return Tokens.of_ragged(words.with_flat_values(ids)), evidence_of(words, known)
 
     def words(self, texts: Iterable[str], *, with_new: bool = False) -> Words:
         """Reads texts, on all cores; new words have the numbers of their hashes, or none."""
@@ -175,11 +175,6 @@ class NearestInGraph(tf.Module):
         shares = 2 * common / tf.cast(sizes + number, tf.float32)
         share, best = tf.math.top_k(shares, 1)  # of equal ones the first
         return tf.where(share >= tf.where(is_short, 1.0, LEAST_SHARE), best, NO_WORD)[0]
-
-
-def _tokens(words: tf.RaggedTensor, ids: tf.Tensor) -> Tokens:
-    lengths, texts = words.row_lengths(), words.value_rowids()
-    return Tokens(ids, tf.cast(lengths, tf.int32), tf.cast(texts, tf.int32))
 
 
 def _strings(texts: Sequence[str]) -> tf.Tensor:

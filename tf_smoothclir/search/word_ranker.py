@@ -83,23 +83,15 @@ class WordRanker(IndexRanker):
         if constant := latest.constant:
             hits = [dataclasses.replace(hit, constant=constant) for hit in hits]
         positions, text = self._positions(latest, hits), self._parts.text
-        numbers = self.lexical.best_passages(latest.words, positions)
-        passages = [
-            hit.text
-            if passage_number is None
-            else passage_text(
-                hit.text,
-                passage_number,
-                longest,
-                hit.title if text.reads_titles else "",
-                text.pretokenized,
-            )
-            for hit, passage_number in zip(hits, numbers)
-        ]
-        return [
-            hit if passage == hit.text else dataclasses.replace(hit, passage=passage)
-            for hit, passage in zip(hits, passages)
-        ]
+        shown = []
+        for hit, number in zip(hits, self.lexical.best_passages(latest.words, positions)):
+            if number is not None:
+                title = hit.title if text.reads_titles else ""
+                passage = passage_text(hit.text, number, longest, title, text.pretokenized)
+                if passage != hit.text:
+                    hit = dataclasses.replace(hit, passage=passage)
+            shown.append(hit)
+        return shown
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         latest = self._answer(query)

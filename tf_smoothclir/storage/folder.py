@@ -32,7 +32,6 @@ _RecordT = TypeVar("_RecordT")
 _WRITE_AGAIN = (
     "Choose another directory; if the manifest is damaged, delete the directory and write it again"
 )
-_BYTES_PER_READ = 4 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -278,5 +277,4 @@ def files_below(directory: Path) -> list[str]:
 
 def _add_file(digest, path: str | os.PathLike) -> None:
     with open(path, "rb") as file:
-        while piece := file.read(_BYTES_PER_READ):
-            digest.update(piece)
+        hashlib.file_digest(file, lambda: digest)

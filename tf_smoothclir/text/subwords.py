@@ -5,13 +5,13 @@ import os
 
 import tensorflow as tf
 
+from tf_smoothclir.encoder.word_evidence import MOST_CHARACTERS_OF_WORD
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import tokens as forms
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, TextEncoder, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
-MAX_CHARACTERS = 50  # of a word: longer tokens are not words, and every n-gram costs a row
-_BYTES = 4 * MAX_CHARACTERS  # always enough for that many characters of UTF-8
+_BYTES = 4 * MOST_CHARACTERS_OF_WORD  # always enough for that many characters of UTF-8
 
 
 def ngrams(
@@ -19,9 +19,9 @@ def ngrams(
 ) -> tf.RaggedTensor:
     """The buckets of the n-grams of "<word>" for `[words]` string, in core TensorFlow ops."""
     # Of Unicode characters, "<" and ">" too; by length, then from left to right. Total: bytes that
-    # are not UTF-8 become U+FFFD, and a very long word is cut to `MAX_CHARACTERS`.
+    # are not UTF-8 become U+FFFD, and a very long word is cut to `MOST_CHARACTERS_OF_WORD`.
     characters = tf.strings.unicode_split(tf.strings.substr(words, 0, _BYTES), "UTF-8")
-    characters = characters[:, :MAX_CHARACTERS]
+    characters = characters[:, :MOST_CHARACTERS_OF_WORD]
     marks = tf.cast(characters.row_lengths() > 0, tf.int64)
     before, after = (
         tf.RaggedTensor.from_row_lengths(

@@ -138,22 +138,16 @@ def warn_of_figures(
     except InputError:
         logging.warning("The data of training are gone: the model may have seen these queries.")
         return
-    known = _texts_in(trained, np.flatnonzero(trained.splits == SPLITS.index("train")))
+    training = np.flatnonzero(trained.splits == SPLITS.index("train"))
+    known = trained.query_texts(training).values()
     for split in splits:
-        texts = _texts_in(evaluated, evaluated.queries_in(split))
+        texts = evaluated.query_texts(evaluated.queries_in(split)).values()
         same, alike = known_queries(known, texts)
         if same or alike:
             logging.warning(
                 f"The model was trained on the texts of {same} of the {len(texts)} {split} queries,"
                 f" and on the words of {alike} more in another order, so the figures are too good."
             )
-
-
-def _texts_in(retrieval_set: RetrievalSet, rows: np.ndarray) -> list[str]:
-    """The texts of some queries."""
-    chosen = set(rows.tolist())
-    queries = enumerate(retrieval_set.source.queries())
-    return [text.text for row, text in queries if row in chosen]
 
 
 def log_known_queries(retrieval_set: RetrievalSet) -> None:

@@ -35,9 +35,7 @@ def hits_of_short_queries(over: ModelsOverSet) -> dict[str, Hits]:
 
 def _texts_to_cut(retrieval_set: RetrievalSet, split: str) -> dict[int, str]:
     """The texts of some queries of a split, by row, ascending."""
-    chosen = set(_evenly(retrieval_set.queries_in(split), MOST).tolist())
-    queries = enumerate(retrieval_set.source.queries())
-    return {row: query.text for row, query in queries if row in chosen}
+    return retrieval_set.query_texts(_evenly(retrieval_set.queries_in(split), MOST))
 
 
 def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
