@@ -27,8 +27,7 @@ from tf_smoothclir.search.explanation import SavedTower
 from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.text import evidence, subwords
 from tf_smoothclir.text.tokenizer import tokenize
-from tf_smoothclir.utils import parallel
-from tf_smoothclir.utils.composition import forms
+from tf_smoothclir.utils import composition, parallel
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["", " ", b"\xff", b"a\0B", "x" * 5000, "ΟΔΟΣ ΣΑΣ", "漢字 タワー", "กำลังดี", "\ud800"]
@@ -231,7 +230,7 @@ def test_the_tables_and_what_is_a_word_are_those_of_the_graph(number):
     table = {code: text.strip(" ") for code, text in tokenizer._lower_case().items()}
     assert {code: text for code, text in table.items() if code in codes} == lower
     assert set(tokenizer._tables()["long_lower"]) == {"df", "1e9e"}
-    of_forms = {text: tokens_of(text) for text in map(chr, forms())}
+    of_forms = {text: tokens_of(text) for text in map(chr, composition.forms())}
     assert list(of_forms.values()) == tokens_in_graph(list(of_forms))
     tokens = GRAPH["ALL"][:number]  # pretokenized texts may have any character as a token
     tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]

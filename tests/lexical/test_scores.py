@@ -35,8 +35,7 @@ from tf_smoothclir.lexical.words import (
 from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text import vocabulary
-from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text import tokenizer, vocabulary
 from tf_smoothclir.utils.errors import InputError
 
 LIMIT = 5
@@ -90,7 +89,7 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
     assert (found.ids.dtype, found.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
     assert found.size == expected.size
     if name == "query":
-        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
+        _, known = in_graph.read(tokenizer.tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
         own, readings = plain.queries(texts)
         np.testing.assert_array_equal(own.ids, expected.ids)
         assert readings == [

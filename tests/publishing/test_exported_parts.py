@@ -12,9 +12,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from tests import published
+from tests import graphs, published
 from tests.cases import cases
-from tests.graphs import operations_in
 from tests.search.test_word_search import check_ranks, ranked_by_evaluation
 from tests.server.local_server import local_server
 from tf_smoothclir import AveragePoolingTower, InputError, ServingClient, smooth_normalize
@@ -215,7 +214,7 @@ def test_no_function_reads_single_rows_of_tables(options, tmp_path):
     exported.save(str(tmp_path / "saved"))
     model = tf.saved_model.load(str(tmp_path / "saved"))
     functions = [*model.signatures.values(), *model.words.concrete_functions]
-    assert not any("ResourceGather" in operations_in(each.graph) for each in functions)
+    assert not any("ResourceGather" in graphs.operations_in(each.graph) for each in functions)
     vectors = model.signatures["serving_default"](text=tf.constant(TEXTS))["vector"]
     expected = smooth_normalize(tower(encoder(tf.constant(TEXTS))), published.EPSILON)
     np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-7)

@@ -21,8 +21,7 @@ from tf_smoothclir.protocols.text_search import Explanation, QueryReading, WordS
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search import opening, query_reading, text_search
 from tf_smoothclir.search.explanation import SavedTower, explain
-from tf_smoothclir.storage import folder
-from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.storage import files, folder
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
@@ -176,7 +175,7 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
         opening.open_search(export, "", lambda data: dataclasses.replace(data, query_language="de"))
     for part in ("query_tower", "document_tower"):
         path = shutil.copytree(export / part / "1", export / part / "2")
-        kind = read_json(path / folder.MANIFEST)["kind"]
+        kind = files.read_json(path / folder.MANIFEST)["kind"]
         facts = {**folder.Folder.read(path, kind).facts, "version": 2, "pair_id": "f" * 64}
         folder.write_manifest(path, kind, facts)
     before = test_run_directory.snapshot(export)

@@ -12,8 +12,7 @@ from tests.cases import cases
 from tests.index import helpers
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.families.lexical import word_ranker
-from tf_smoothclir.index import builder, lexical_half
-from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index import builder, document_index, lexical_half
 from tf_smoothclir.lexical.new_words import BYTES, hashes, numbered, spread
 from tf_smoothclir.lexical.psq import ALPHA, BETA
 from tf_smoothclir.lexical.words import FLAT, NO_WORD, Words
@@ -60,7 +59,7 @@ def index(parts, models, tmp_path_factory, request):
         path = tmp_path_factory.mktemp("index") / "index"
         half = lexical_half.LexicalHalf(parts)
         builder.build_index(path, documents_of(TEXTS), [half], models.manifest)
-        yield DocumentIndex(path)
+        yield document_index.DocumentIndex(path)
 
 
 def score_of(parts, share):

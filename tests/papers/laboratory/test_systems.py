@@ -12,10 +12,9 @@ from tests.cases import cases
 from tests.papers.laboratory.fakes import finish, study_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.papers.laboratory import cells as module
-from tf_smoothclir.papers.laboratory import code_version
+from tf_smoothclir.papers.laboratory import code_version, reproduce
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import TrainingCell
-from tf_smoothclir.papers.laboratory.reproduce import opened
 from tf_smoothclir.papers.laboratory.systems import (
     beyond_edge,
     highest_score,
@@ -208,8 +207,8 @@ def test_towers_of_table_3_are_those_of_the_papers_preset():
 
 def test_a_set_in_the_layout_of_wikiclir_is_not_the_papers_and_has_a_query_for_each_fold(tmp_path):
     study = study_in(tmp_path, tiny_settings(write_tiny_set(tmp_path / "tiny"), tmp_path / "cache"))
-    found = opened(study)
+    found = reproduce.opened(study)
     assert (found.name, found.is_published) == ("tiny-en-fr", False)
     assert found.fingerprint != study.fingerprint
     with pytest.raises(InputError, match="--matching_folds=99: there are 20 jud"):
-        opened(dataclasses.replace(study, matching=MatchingOptions(matching_folds=99)))
+        reproduce.opened(dataclasses.replace(study, matching=MatchingOptions(matching_folds=99)))

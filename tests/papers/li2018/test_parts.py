@@ -14,10 +14,8 @@ from tests.towers import test_towers as every_sequence_tower
 from tests.towers.test_towers import flat, padded
 from tests.training.test_trainer import start
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.papers.li2018 import pair_tasks
+from tf_smoothclir.papers.li2018 import pair_tasks, settings
 from tf_smoothclir.papers.li2018 import task as module
-from tf_smoothclir.papers.li2018.settings import AdversarialSettings
-from tf_smoothclir.papers.li2018.task import discriminator
 from tf_smoothclir.papers.li2018.towers import LinearTower, MaxLSTMTower, WordTanhTower, matrices
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.text.tokens import Tokens
@@ -51,7 +49,7 @@ def test_translation_likelihood_and_accuracies_by_hand():
 
 
 def test_a_new_discriminator_is_at_minus_log_3_and_moves_no_vector():
-    layer = discriminator(4)
+    layer = module.discriminator(4)
     random = np.random.default_rng(0)
     texts = [tf.constant(random.normal(size=(n, 4)), tf.float32) for n in (3, 3, 6)]
     with tf.GradientTape() as tape:
@@ -77,7 +75,7 @@ def test_the_loss_of_encoders_by_hand():
     """γ1 2 + γ2 3 + γ3 5, and the norms over the number of training queries: 4 of 24 / 12."""
     names = ("translation_loss", "matching_loss", "monolingual_loss", "norms")
     parts = dict(zip(names, (2.0, 3.0, 5.0, 24.0)))
-    own = AdversarialSettings(gamma1=0.1, gamma2=10.0, gamma3=0.5, regularization=4.0)
+    own = settings.AdversarialSettings(gamma1=0.1, gamma2=10.0, gamma3=0.5, regularization=4.0)
     for stage, expected in ((1.0, 10 * 3 + 4 * 2 + 0.1 * 2 + 0.5 * 5), (0.0, 10 * 3 + 4 * 2)):
         assert module.encoder_loss(parts, own, 12, stage) == pytest.approx(expected)
 

@@ -15,8 +15,7 @@ from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
 from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
 from tf_smoothclir.interaction.networks.base import WordTables, unit_rows
 from tf_smoothclir.lexical.word_vectors import WordVectors
-from tf_smoothclir.papers.yu2020 import cells, networks
-from tf_smoothclir.papers.yu2020.experiments import EXACT
+from tf_smoothclir.papers.yu2020 import cells, experiments, networks
 from tf_smoothclir.papers.yu2020.matching_data import (
     aligned,
     content_words,
@@ -166,7 +165,7 @@ NETWORKS = {
     },
     **{  # of Figure 1
         f"match_pyramid-exact-{row.eta:g}": lambda tables, row=row: cells.build(row, None, tables)
-        for row in (EXACT[0], EXACT[-2])
+        for row in (experiments.EXACT[0], experiments.EXACT[-2])
     },
 }
 KNOWN = tf.constant([[True] * 3])
