@@ -13,6 +13,8 @@ from tests.encoder.test_encoder import DRAWN_TEXTS
 from tf_smoothclir.encoder import chunk_table, tokenizer
 from tf_smoothclir.encoder.chunk_table import MOST_BYTES, ChunkTable
 
+TEXTS = st.lists(DRAWN_TEXTS | st.text(max_size=20).map(lambda text: f"a {text} b"), max_size=9)
+
 
 class Lengths(dict):
     """Each word has the number of its characters as its id."""
@@ -28,9 +30,6 @@ def check(table, texts, pretokenized=False):
     assert [table.words[number] for number in tokens] == [*itertools.chain(*expected)]
     assert ends.tolist() == [*itertools.accumulate(map(len, expected))]
     assert table.ids[tokens].tolist() == [len(word) for words in expected for word in words]
-
-
-TEXTS = st.lists(DRAWN_TEXTS | st.text(max_size=20).map(lambda text: f"a {text} b"), max_size=9)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=3), st.booleans())

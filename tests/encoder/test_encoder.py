@@ -37,6 +37,23 @@ BUCKETS = 2**63 - 1  # almost the whole hash
 INVISIBLE = tokenizer._class("invisible")
 # Of what tokens have: of other code points, releases of TensorFlow have other n-grams.
 VISIBLE = st.characters(codec="utf-8").filter(lambda character: ord(character) not in INVISIBLE)
+GRAPH = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "unicode_tables"))
+SETTINGS = settings(max_examples=300)
+# Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
+# letters whose lower case is special.
+_TRAPS = (
+    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
+    "เกาลั่ຄົ\u0e4d\u0e32ကင\u103a\u1039\u1037ខ\u17d2కட\u0bcd\u0c4dനൻ\u0d4dአ።أىکا\u0654и"
+    "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K\ufdd0\U0001ffff"
+)
+# Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.
+_BYTES = (
+    b"aA \0\xc0\xc2\x85\xa0\xc3\xa4\xce\xa3\xe0\xbf\xe4\xb8\xad\xed\xa0\x80\xf0\x9f\xf4\x90\xff"
+)
+DRAWN_TEXTS = st.one_of(
+    *(texts.map(str.encode) for texts in (st.text(_TRAPS, max_size=30), st.text(max_size=20))),
+    *(st.lists(st.sampled_from(_BYTES), max_size=16).map(bytes), st.binary(max_size=16)),
+)
 
 
 @pytest.fixture(scope="module")
@@ -164,25 +181,6 @@ def test_what_is_no_tower_that_can_be_read_is_refused(copy):
         Encoder(copy, "query", 7)
     with pytest.raises(InputError, match="Give 'query' or 'document'"):
         Encoder(copy, "search")
-
-
-GRAPH = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "unicode_tables"))
-SETTINGS = settings(max_examples=300)
-# Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
-# letters whose lower case is special.
-_TRAPS = (
-    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
-    "เกาลั่ຄົ\u0e4d\u0e32ကင\u103a\u1039\u1037ខ\u17d2కட\u0bcd\u0c4dനൻ\u0d4dአ።أىکا\u0654и"
-    "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K\ufdd0\U0001ffff"
-)
-# Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.
-_BYTES = (
-    b"aA \0\xc0\xc2\x85\xa0\xc3\xa4\xce\xa3\xe0\xbf\xe4\xb8\xad\xed\xa0\x80\xf0\x9f\xf4\x90\xff"
-)
-DRAWN_TEXTS = st.one_of(
-    *(texts.map(str.encode) for texts in (st.text(_TRAPS, max_size=30), st.text(max_size=20))),
-    *(st.lists(st.sampled_from(_BYTES), max_size=16).map(bytes), st.binary(max_size=16)),
-)
 
 
 def tokens_in_graph(texts, pretokenized=False):

@@ -28,6 +28,35 @@ QUERY_WORDS = ["[PAD]", "[UNK]", "dog", "cat", "the", "html"]
 DOCUMENT_WORDS = ["[PAD]", "[UNK]", "chien", "chat", "le", "la", "html", "chienne", "42"]
 BACKGROUND = np.array([0.1, 0.1, 0.2, 0.1, 0.5, 0.1])
 OF_QUERIES, OF_DOCUMENTS = "query_to_document", "document_to_query"
+# Without probabilities, all translations of a word are alike; one entry is there twice.
+WORDS = "dog chien\nThe le\nthe la\ncat chat\ndog le\ndog chien\n"
+ALIKE = {"chien dog": 1, "chat cat": 1, "le the": 0.5, "le dog": 0.5, "la the": 1}
+# `fast_align -p`: source, target, log P(target | source), by tabs, and its empty word.
+FAST_ALIGN = f"le\tthe\t{math.log(0.25)}\n<eps>\tthe\t-1.5\nle\tdog\t0\nla\tthe\t-0\n"
+# `*.actual.ti.final` of Giza: target, source, P(source | target), by spaces, and its empty word.
+GIZA = "dog NULL 0.3\nNULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
+# P(le | the) = 0.6 and P(le | dog) = 0.5: P(the | le) = 0.6 * 0.5 / (0.6 * 0.5 + 0.5 * 0.2).
+TURNED_ROUND = "the le 0.6\ndog le 0.5\ndog chien 0.5\n"
+# The other half of "la" is of a word that the set does not have.
+AS_THEY_ARE = "le the 0.6\nle dog 0.1\nla the 0.5\nla nowhere 0.5\n"
+MORE_THAN_1 = "le the 0.9\nle dog 0.6\n"
+SPELLING = same_spelling(QUERY_WORDS, DOCUMENT_WORDS)
+DOG, CAT, HTML, ONLY_42 = 2, 3, 5, len(QUERY_WORDS) + 8
+VECTORS = {"dog": [1, 0], "cat": [0, 2], "html": [0, 0]}
+DOCUMENT_VECTORS = {"chien": [0.1, 0.9], "chat": [0, 5], "chienne": [9, 1], "42": [1, 0]}
+TRIPLE = [[1, 2], [1, 3], [2, 4]], [[5, 6], [5, 7], [6, 8, 5]]
+COMMON, UNSEEN, LATE, SIZE = 1, 14, 15, 16
+# Text n has word 2 + n and a word that all texts have.
+QUERIES = [[2 + number, COMMON] for number in range(12)]
+DOCUMENTS = [[2 + number, COMMON] for number in range(12)]
+DOCUMENTS[3] = [5, COMMON, *[5] * 38, LATE]  # the last word is the 41st
+QUERIES[1] = [3, 3, COMMON]
+QUERIES[2] = [4, COMMON, UNSEEN]  # beyond the known words
+MATES = [(0, 0), (1, 1), (2, 2), (3, 3)]
+LOWER = [(0, 1), (0, 2), (1, 3), (2, 0)]
+OTHERS = [(5, 5), (6, 6)]  # of validation
+WEIGHTS = {(3, 3): 2.0, (0, 2): 1.5}  # of judgments; of others 1
+NEIGHBOURS = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
 
 
 def read(tmp_path, content, direction=OF_QUERIES):
@@ -43,20 +72,6 @@ def table_of(tmp_path, content, direction=OF_QUERIES):
         f"{DOCUMENT_WORDS[t]} {QUERY_WORDS[w]}": round(float(found[t, w]), 5)
         for t, w in zip(*np.nonzero(found))
     }
-
-
-# Without probabilities, all translations of a word are alike; one entry is there twice.
-WORDS = "dog chien\nThe le\nthe la\ncat chat\ndog le\ndog chien\n"
-ALIKE = {"chien dog": 1, "chat cat": 1, "le the": 0.5, "le dog": 0.5, "la the": 1}
-# `fast_align -p`: source, target, log P(target | source), by tabs, and its empty word.
-FAST_ALIGN = f"le\tthe\t{math.log(0.25)}\n<eps>\tthe\t-1.5\nle\tdog\t0\nla\tthe\t-0\n"
-# `*.actual.ti.final` of Giza: target, source, P(source | target), by spaces, and its empty word.
-GIZA = "dog NULL 0.3\nNULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
-# P(le | the) = 0.6 and P(le | dog) = 0.5: P(the | le) = 0.6 * 0.5 / (0.6 * 0.5 + 0.5 * 0.2).
-TURNED_ROUND = "the le 0.6\ndog le 0.5\ndog chien 0.5\n"
-# The other half of "la" is of a word that the set does not have.
-AS_THEY_ARE = "le the 0.6\nle dog 0.1\nla the 0.5\nla nowhere 0.5\n"
-MORE_THAN_1 = "le the 0.9\nle dog 0.6\n"
 
 
 @cases(
@@ -121,10 +136,6 @@ def test_tables_are_mixed_by_a_share():
         assert (found.nnz, found.dtype) == (expected.nnz, np.float32)
 
 
-SPELLING = same_spelling(QUERY_WORDS, DOCUMENT_WORDS)
-DOG, CAT, HTML, ONLY_42 = 2, 3, 5, len(QUERY_WORDS) + 8
-
-
 def words_of(translation, word):
     row = translation.toarray()[word]
     return {DOCUMENT_WORDS[place]: round(float(row[place]), 6) for place in np.flatnonzero(row)}
@@ -146,10 +157,6 @@ def test_the_best_translations_share_one_word(most, expected):
     for translation in (found, literal(SPELLING)):  # what has no translation is as it is spelled
         assert words_of(translation, HTML) == {"html": 1}
         assert words_of(translation, ONLY_42) == {"42": 1}  # a word that only documents have
-
-
-VECTORS = {"dog": [1, 0], "cat": [0, 2], "html": [0, 0]}
-DOCUMENT_VECTORS = {"chien": [0.1, 0.9], "chat": [0, 5], "chienne": [9, 1], "42": [1, 0]}
 
 
 def nearest(missing=()):
@@ -199,9 +206,6 @@ def test_impacts_are_those_of_the_formula():
             assert found[row, word] == pytest.approx(expected, rel=1e-5)
 
 
-TRIPLE = [[1, 2], [1, 3], [2, 4]], [[5, 6], [5, 7], [6, 8, 5]]
-
-
 def learned(queries, documents, rounds, weights=None):
     # Fewer words of queries than of documents, so that neither stands for the other.
     alignments = Alignments.of(counts(*queries, size=5), shares(*documents, size=10))
@@ -231,19 +235,6 @@ def test_pairs_of_weight_0_and_empty_texts_are_as_if_they_were_not_there():
     # What is as likely as the least is kept.
     table = sp.csr_array(np.array([[0.25, 0.5, 0.0]]))
     assert pruned(table, least=0.5).toarray().tolist() == [[0, 0.5, 0]]
-
-
-COMMON, UNSEEN, LATE, SIZE = 1, 14, 15, 16
-# Text n has word 2 + n and a word that all texts have.
-QUERIES = [[2 + number, COMMON] for number in range(12)]
-DOCUMENTS = [[2 + number, COMMON] for number in range(12)]
-DOCUMENTS[3] = [5, COMMON, *[5] * 38, LATE]  # the last word is the 41st
-QUERIES[1] = [3, 3, COMMON]
-QUERIES[2] = [4, COMMON, UNSEEN]  # beyond the known words
-MATES = [(0, 0), (1, 1), (2, 2), (3, 3)]
-LOWER = [(0, 1), (0, 2), (1, 3), (2, 0)]
-OTHERS = [(5, 5), (6, 6)]  # of validation
-WEIGHTS = {(3, 3): 2.0, (0, 2): 1.5}  # of judgments; of others 1
 
 
 def class_of(word):
@@ -474,9 +465,6 @@ def test_numbers_and_single_characters_are_like_no_other_word(words):
     found = similar_words(words)
     assert found.shape == (len(words), len(words))
     assert found.nnz == 0
-
-
-NEIGHBOURS = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
 
 
 @cases(

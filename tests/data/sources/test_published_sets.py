@@ -46,6 +46,7 @@ MISSING = [
     (PUBLISHED, "fr it", "--query_language=it: DIR has no queries in it; .*: en. Give .*=en"),
     (WITH_GERMAN, "de", "DIR/en2de.rel: .*no such file; next to it: en2fr.rel. Put the judg"),
 ]
+LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"
 
 
 def test_one_directory(make):
@@ -150,9 +151,6 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
     message = "rel:401: .*=0.007 allows fewer than 3 of 402 judgments .*: 1 repeat another one"
     with pytest.raises(InputError, match=message):
         RetrievalSet.load(opening.source_of(dataclasses.replace(settings, max_skipped=0.007)))
-
-
-LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"
 
 
 @pytest.fixture(scope="module")

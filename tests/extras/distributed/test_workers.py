@@ -32,6 +32,10 @@ from tf_smoothclir.training.train import train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
 TEXT = TextSettings(vocabulary_size=30)
+EPOCHS = 14
+TERM = signal.SIGTERM
+HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/device:CPU:0}} "
+TWO = {"worker": ["a:1", "b:1"]}
 
 
 def tiny_shards(tiny, directory, text, seed=13):
@@ -117,12 +121,6 @@ def test_what_does_not_fit_the_shards_is_refused_at_once(on_shards, tmp_path, ch
     with pytest.raises(InputError, match=message):
         train(on_shards(**changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-EPOCHS = 14
-TERM = signal.SIGTERM
-HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/device:CPU:0}} "
-TWO = {"worker": ["a:1", "b:1"]}
 
 
 @pytest.fixture(scope="module")

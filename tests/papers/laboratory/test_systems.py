@@ -32,6 +32,7 @@ GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.75))
 CUTS = ((0.0, 0.4, 0.7), (0.2, 0.55, 0.9))
 GRIDS = {"thresholds": GRID, "cut_points": CUTS}
 SOSL, THREE_PART = EXPERIMENTS["table2"].rows[:2]
+PAIRS = tuple((low, high) for low in (0.0, 0.2, 0.4) for high in (0.5, 0.7, 0.9))
 
 
 def candidates(study, system=SOSL):
@@ -133,9 +134,6 @@ def test_grids_have_only_rising_values_and_those_of_the_authors():
     for lower, upper in (((0.5,), (0.5,)), ((0.1,), (1.0,)), ((), (0.5,))):
         with pytest.raises(InputError, match="--theta_1"):
             threshold_grids(lower, upper)
-
-
-PAIRS = tuple((low, high) for low in (0.0, 0.2, 0.4) for high in (0.5, 0.7, 0.9))
 
 
 def test_highest_score_by_hand_and_that_of_saturated_vectors():

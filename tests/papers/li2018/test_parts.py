@@ -26,6 +26,7 @@ TEXTS = [[2, 3, 3], [], [4]]
 TABLE = np.array([[9, 9], [8, 8], [1, -2], [0.5, 4], [0, 3]], np.float32)
 IDF = np.array([1, 1, 2, 0.5, 3])
 RANDOM = np.random.default_rng(3)
+OF_LSTM = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
 
 
 @cases("margin, beta", (0.3, 1.0), (-0.2, 10.0))
@@ -170,9 +171,6 @@ def test_word_tanh_has_weight_and_bias_inside():
     expected = [added[2] + 2 * added[3], [0, 0], added[4]]
     np.testing.assert_allclose(tower(flat(TEXTS)), expected, rtol=1e-6)
     assert len(tower.trainable_weights) == 2  # the weights of words are not
-
-
-OF_LSTM = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
 
 
 @pytest.fixture
