@@ -137,12 +137,9 @@ def test_seeded_split_depends_on_ids_and_seed_alone():
 
 def test_queries_of_the_same_text_are_in_one_split_and_others_stay_where_they_are():
     twins = {f"{id_}{n}": f" TEXT  of {id_}" for id_ in IDS for n in ("a", "b")}
-    world = SmallWorld(
-        queries=[*((id_, f"text of {id_}") for id_ in IDS), *twins.items()],
-        judgments=[(id_, "d1", 1) for id_ in [*IDS, *twins]],
-        splits=None,
-    )
-    loaded = RetrievalSet.load(world)
+    queries = [*((id_, f"text of {id_}") for id_ in IDS), *twins.items()]
+    judgments = [(id_, "d1", 1) for id_ in [*IDS, *twins]]
+    loaded = RetrievalSet.load(SmallWorld(queries=queries, judgments=judgments, splits=None))
     found = dict(zip(loaded.query_ids, loaded.splits.tolist()))
     assert [list(found.values()).count(split) for split in range(3)] == [90, 30, 30]
     assert all(found[f"{id_}{n}"] == found[id_] for id_ in IDS for n in "ab")

@@ -12,6 +12,7 @@ from nltk import translate
 
 from tests.cases import cases
 from tests.lexical.helpers import counts, shares, words
+from tests.text.test_vocabulary import by_hand as ngrams_by_hand
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical import ibm_model_1, training_pairs
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
@@ -39,7 +40,6 @@ GIZA = "dog NULL 0.3\nNULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
 TURNED_ROUND = "the le 0.6\ndog le 0.5\ndog chien 0.5\n"
 # The other half of "la" is of a word that the set does not have.
 AS_THEY_ARE = "le the 0.6\nle dog 0.1\nla the 0.5\nla nowhere 0.5\n"
-MORE_THAN_1 = "le the 0.9\nle dog 0.6\n"
 SPELLING = same_spelling(QUERY_WORDS, DOCUMENT_WORDS)
 DOG, CAT, HTML, ONLY_42 = 2, 3, 5, len(QUERY_WORDS) + 8
 VECTORS = {"dog": [1, 0], "cat": [0, 2], "html": [0, 0]}
@@ -80,7 +80,7 @@ def table_of(tmp_path, content, direction=OF_QUERIES):
     (WORDS.replace(" ", "\t"), OF_QUERIES, ALIKE),
     (TURNED_ROUND, OF_QUERIES, {"le the": 0.75, "le dog": 0.25, "chien dog": 1}),
     (AS_THEY_ARE, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.1, "la the": 0.5}),
-    (MORE_THAN_1, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.4}),
+    ("le the 0.9\nle dog 0.6\n", OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.4}),
     (FAST_ALIGN, OF_DOCUMENTS, {"le the": 0.2, "le dog": 0.8, "la the": 1}),
     (GIZA, OF_QUERIES, {"le the": 1, "la the": 1, "chien dog": 1}),
 )
@@ -259,18 +259,14 @@ def texts_of(queries, documents, size, **others):
 @pytest.fixture(scope="module")
 def pairs():
     query_rows, document_rows = np.array([*MATES, *LOWER, *OTHERS]).T
-    texts = texts_of(
-        *(QUERIES, DOCUMENTS, SIZE),
-        retrieval_set=types.SimpleNamespace(
-            query_rows=query_rows,
-            document_rows=document_rows,
-            grades=np.array([2] * len(MATES) + [1] * len(LOWER) + [2] * len(OTHERS)),
-            weights=np.array([WEIGHTS.get(pair, 1.0) for pair in zip(query_rows, document_rows)]),
-            splits=np.array([SPLITS.index("train")] * 5 + [SPLITS.index("validation")] * 7),
-        ),
-        known=UNSEEN,
+    judged = types.SimpleNamespace(
+        query_rows=query_rows,
+        document_rows=document_rows,
+        grades=np.array([2] * len(MATES) + [1] * len(LOWER) + [2] * len(OTHERS)),
+        weights=np.array([WEIGHTS.get(pair, 1.0) for pair in zip(query_rows, document_rows)]),
+        splits=np.array([SPLITS.index("train")] * 5 + [SPLITS.index("validation")] * 7),
     )
-    return TrainingPairs(texts)
+    return TrainingPairs(texts_of(QUERIES, DOCUMENTS, SIZE, retrieval_set=judged, known=UNSEEN))
 
 
 def slow_em(pairs):
@@ -324,20 +320,16 @@ def near_diagonal(query, document, tension):
 @cases("queries", [0, 1, 2, 3], [0, 2, 3], [2])
 @cases("profile", FLAT, PositionProfile(3.0, 2.0), ids=["flat", "falling"])
 @cases("weight, tension", (0.0, 0.0), (0.03, 0.0), (0.5, 0.0), (0.5, 1.0))
-def test_tables_are_those_of_em_over_the_pairs(
-    pairs, weight, tension, profile, queries, monkeypatch
-):
+def test_tables_are_those_of_em_over_pairs(pairs, weight, tension, profile, queries, monkeypatch):
     monkeypatch.setattr(training_pairs, "TENSION", tension)
     monkeypatch.setitem(vars(pairs), "are_parallel", tension > 0)
     known = [[word for word in query if word < UNSEEN] for query in QUERIES]
-    listed = [
-        (
-            *(known[q], shares_of(DOCUMENTS[d], profile), WEIGHTS.get((q, d), 1.0)),
-            near_diagonal(QUERIES[q], DOCUMENTS[d], tension),
-        )
-        for q, d in MATES
-        if q in queries
-    ]
+    listed = []
+    for q, d in MATES:
+        if q in queries:
+            shares = shares_of(DOCUMENTS[d], profile)
+            near = near_diagonal(QUERIES[q], DOCUMENTS[d], tension)
+            listed.append((known[q], shares, WEIGHTS.get((q, d), 1.0), near))
     for q, d in LOWER:
         if weight and q in queries:
             rare = [word for word in known[q] if word != COMMON]
@@ -429,14 +421,7 @@ def test_a_passage_is_not_parallel_where_its_document_is_not():
 
 
 def cosine(first: str, second: str, words: list[str]) -> float:
-    grams = {
-        word: {
-            f"<{word}>"[begin : begin + length]
-            for length in (3, 4, 5)
-            for begin in range(len(word) + 3 - length)
-        }
-        for word in words
-    }
+    grams = {word: {*ngrams_by_hand(word, 3, 5)} for word in words}
     words_with = collections.Counter(gram for own in grams.values() for gram in own)
     rarity = {gram: math.log(len(words) / number) for gram, number in words_with.items()}
     lengths = [math.hypot(*(rarity[gram] for gram in grams[word])) for word in (first, second)]

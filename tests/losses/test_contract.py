@@ -462,10 +462,8 @@ def test_gradient_equals_finite_differences(name):
 
 
 def test_softmax_equals_that_of_tensorflow_ranking():
-    tfr = pytest.importorskip(
-        "tensorflow_ranking",
-        reason="not on the stack of Keras 3, whose losses tests/golden.json compares with this one",
-    )
+    reason = "not on the stack of Keras 3, whose losses tests/golden.json compares with this one"
+    tfr = pytest.importorskip("tensorflow_ranking", reason=reason)
     theirs = tfr.keras.losses.SoftmaxLoss(temperature=0.1)
     # No padding and no ties.
     labels = tf.constant([[1, 0, 2], [2, 1, 0]], tf.float32)

@@ -127,13 +127,12 @@ def archive(make, *blemishes):
     pages = range(1000, 1200)
     relations = [f"{page}\t{page}\t2" for page in pages]
     relations += [f"{page}\t{page + 1}\t1" for page in pages[:-1]]
-    return make(
-        {
-            "english/wiki_en.queries": "".join(f"{p}\tpage {p}\ttext {p}\n" for p in pages),
-            "french/wiki_fr.documents": "".join(f"{p}\tpage {p}\t texte {p}\n" for p in pages),
-            "french/en2fr.rel": "\n".join([*relations, *blemishes]) + "\n",
-        }
-    )
+    files = {
+        "english/wiki_en.queries": "".join(f"{p}\tpage {p}\ttext {p}\n" for p in pages),
+        "french/wiki_fr.documents": "".join(f"{p}\tpage {p}\t texte {p}\n" for p in pages),
+        "french/en2fr.rel": "\n".join([*relations, *blemishes]) + "\n",
+    }
+    return make(files)
 
 
 def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(make, caplog):

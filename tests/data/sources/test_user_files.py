@@ -386,10 +386,8 @@ def test_judgments_and_splits_that_are_not_read_are_named(open_set, make, caplog
     assert opened(directory / "of_mine").splits() is None
     named = [warning.message.rpartition("/")[2] for warning in caplog.records]
     reason = "not read because of its ending"
-    assert named == [
-        *(f"test.{end}: {reason}, which is not .tsv" for end in ("tsv.bak", "txt")),
-        f"of_mine: splits are drawn; {reason}: splits.txt",
-    ]
+    parts = [f"test.{end}: {reason}, which is not .tsv" for end in ("tsv.bak", "txt")]
+    assert named == [*parts, f"of_mine: splits are drawn; {reason}: splits.txt"]
 
 
 @cases("kind", UserDirectory, BeirDirectory)
