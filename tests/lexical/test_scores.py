@@ -56,12 +56,10 @@ SIZE = 8
 # Word 0 has no id but counts towards lengths; word 7 is in no document.
 DOCUMENTS = [[2, 3, 2, 0], [3, 4], [], [5, 6, 6, 6, 2, 0, 0]]
 texts = st.lists(st.integers(0, 7), max_size=5)
-TABLE = np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], np.float32)
 BACKGROUND = np.array([0.1, 0.5, 0.4], np.float32)
-LOOKALIKES = sp.csr_array(np.array([[0, 0, 0], [0, 0, 0.5], [0.25, 0, 0], [0, 0, 0]], np.float32))
 MODEL = model.LexicalModel(
-    table=sp.csr_array(TABLE),
-    lookalikes=LOOKALIKES,
+    table=sp.csr_array(np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], "f4")),
+    lookalikes=sp.csr_array(np.array([[0, 0, 0], [0, 0, 0.5], [0.25, 0, 0], [0, 0, 0]], "f4")),
     background=BACKGROUND,
     fields=(PositionProfile(2.0, 1.5), FLAT),
     weights=np.array([[1, 2, 3], [0.5, 0.25, 0]], np.float32),

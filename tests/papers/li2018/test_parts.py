@@ -136,9 +136,8 @@ def test_bae_rebuilds_both_bags_from_each_and_from_both_and_wants_codes_to_corre
     given = [[tf.constant(of, tf.float32) for of in both] for both in (bags, tables, biases)]
     loss, parts = pair_tasks.bae_loss(*given[:2], tf.constant(c, tf.float32), given[2])
     expected = {"rebuilding_loss": rebuilding, "correlation": correlated}
-    assert {name: float(value) for name, value in parts.items()} == pytest.approx(
-        expected, rel=1e-4
-    )
+    found = {name: float(value) for name, value in parts.items()}
+    assert found == pytest.approx(expected, rel=1e-4)
     assert float(loss) == pytest.approx(rebuilding - 4 * correlated, rel=1e-4)
 
 

@@ -67,9 +67,8 @@ def test_moments_and_shares_by_hand():
     assert found.mean == pytest.approx(3.4 / 6)
     assert found.deviation == pytest.approx(np.sqrt(3 / 6 - (3.4 / 6) ** 2))
     assert found.skew == pytest.approx((((values - 3.4 / 6) / values.std()) ** 3).mean(), abs=1e-5)
-    assert [found.share_from(eta) for eta in (-1, 0.6, 0.61, 0.8, 0.9)] == pytest.approx(
-        [1, 4 / 6, 3 / 6, 3 / 6, 2 / 6]
-    )
+    shares = [found.share_from(eta) for eta in (-1, 0.6, 0.61, 0.8, 0.9)]
+    assert shares == pytest.approx([1, 4 / 6, 3 / 6, 3 / 6, 2 / 6])
 
 
 def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_once(small_set):
