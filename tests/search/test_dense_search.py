@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -185,9 +186,6 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
 
 
 def test_queries_of_the_run_measure_the_recall_if_there(export_dir, tiny_run, monkeypatch, caplog):
-    def gone(settings):
-        raise InputError("data: there is no such directory")
-
     texts = [text.text for text in source_of(tiny_run.settings().data).queries()]
     encoder = TextEncoder(tiny_run.vocabulary / "query.txt", 200)
     raw = load_model(tiny_run).query_tower(encoder(tf.constant(texts))).numpy()
@@ -195,6 +193,7 @@ def test_queries_of_the_run_measure_the_recall_if_there(export_dir, tiny_run, mo
     models = load_exported_models(export_dir)
     asked = models["dense"], models.manifest.data
     np.testing.assert_allclose(training_query_vectors(*asked), expected, atol=1e-6)
+    gone = mock.Mock(side_effect=InputError("data: there is no such directory"))
     monkeypatch.setattr("tf_smoothclir.families.dense.source_of", gone)
     assert training_query_vectors(*asked) is None
     assert "no such directory" in caplog.text
