@@ -12,6 +12,10 @@ from pathlib import Path
 from tf_smoothclir.storage import files
 
 
+class Crash(Exception):
+    """Ends whatever runs, at a place that a test has chosen."""
+
+
 @contextlib.contextmanager
 def room_for(size):
     """Lets no file of this process grow beyond `size` bytes; writing more is an OSError."""

@@ -31,8 +31,7 @@ from tests.text import test_embeddings as embeddings
 from tests.training import test_checkpoints as checkpoints
 from tf_smoothclir import SmoothOrdinalSearchLoss, SoftmaxLoss
 from tf_smoothclir._compat.keras_api import tf_weights
-from tf_smoothclir.api import metrics, sets
-from tf_smoothclir.api.given import judgments_of, texts_of
+from tf_smoothclir.api import given, metrics, sets
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
@@ -149,9 +148,9 @@ class Python(Given):
         if isinstance(parts, list) and len(parts) == 3:
             queries, documents, judgments = parts
             named = {"queries": queries, "documents": documents, "judgments": judgments}
-            texts_of(queries, "queries")
-            texts_of(documents, "documents")
-            judgments_of(judgments)
+            given.texts_of(queries, "queries")
+            given.texts_of(documents, "documents")
+            given.judgments_of(judgments)
             RetrievalSet.load(sets.given_set("train", None, named, DataSettings()))
 
 

@@ -147,9 +147,8 @@ def publish_small(vocabulary_dir, path, seed=0, verifier=None):
     documents = [*WORDS["document"], ""]
     vectors = encode(parts["document"].serve, documents)
     collection = Collection.of([f"id of {document}" for document in documents], {"dense": vectors})
-    parts["search"] = build_search_model(
-        collection, {"dense": parts["query"]}, None, cut_points=CUT_POINTS, depth=DEPTH
-    )
+    options = {"cut_points": CUT_POINTS, "depth": DEPTH}
+    parts["search"] = build_search_model(collection, {"dense": parts["query"]}, None, **options)
     texts = {role: [*map(str.encode, WORDS[role])] for role in ROLES}
     return version_writer.publish_version(parts, path, FACTS, texts, verifier)
 

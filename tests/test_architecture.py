@@ -146,14 +146,10 @@ def test_families_are_known_by_the_registry_alone():
     assert all(name.split(".")[-1].startswith("export") for name in knowing)
 
 
-def test_modules_are_short():
-    lines = {name: len(text_of(path).splitlines()) for name, path in CODE.items()}
-    assert {name: number for name, number in lines.items() if number > MAX_LINES} == {}
-
-
-def test_mains_parse_flags_and_leave_the_work_to_the_library():
-    lines = {name: len(text_of(path).splitlines()) for name, path in MAINS.items()}
-    assert {name for name, number in lines.items() if number > MAX_LINES_OF_A_MAIN} == set()
+@cases("modules, most", (CODE, MAX_LINES), (MAINS, MAX_LINES_OF_A_MAIN), ids=["all", "mains"])
+def test_modules_are_short_and_mains_leave_the_work_to_the_library(modules, most):
+    lines = {name: len(text_of(path).splitlines()) for name, path in modules.items()}
+    assert {name: number for name, number in lines.items() if number > most} == {}
 
 
 def test_pickle_is_opened_in_one_place():

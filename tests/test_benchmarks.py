@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from benchmarks import common, encoding, growth, preparation, profile, scaling, training
-from benchmarks.workload import Workload
+from benchmarks import common, encoding, growth, preparation, profile, scaling, training, workload
 from tests.cases import cases
 from tests.engines.test_milvus import needs_milvus
 from tf_smoothclir._compat import ON_KERAS_3
@@ -25,7 +24,7 @@ from tf_smoothclir.training.train import train
 pytestmark = pytest.mark.slow
 
 LENGTHS = {"query_tokens": 4, "document_tokens": 6}
-TINY = Workload(queries=5, documents=100, vocabulary=50, **LENGTHS, batch_size=8, dim=4)
+TINY = workload.Workload(queries=5, documents=100, vocabulary=50, **LENGTHS, batch_size=8, dim=4)
 ONCE = {"rounds": 1, "threads": 1}
 SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds": 0.5, "rounds": 1}
 VARIANTS = {"variants": [training.parse_variant("optimizer=lazy_adam,clip_norm=0.5")], "steps": 12}

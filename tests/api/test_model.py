@@ -27,10 +27,8 @@ PromptType = enum.Enum("PromptType", {"query": "query", "document": "document"})
 
 @pytest.fixture(scope="module")
 def models(ranking_runs, ranking_exports):
-    return {
-        **{(name, "run"): sc.load(run.path) for name, run in ranking_runs.items()},
-        **{(name, "export"): sc.load(path) for name, path in ranking_exports.items()},
-    }
+    runs = {(name, "run"): sc.load(run.path) for name, run in ranking_runs.items()}
+    return runs | {(name, "export"): sc.load(path) for name, path in ranking_exports.items()}
 
 
 @pytest.fixture(params=itertools.product(RETRIEVERS, ("run", "export")), ids=str)

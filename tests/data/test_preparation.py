@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tests.cases import cases
-from tests.disk_faults import room_for
+from tests.disk_faults import Crash, room_for
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.data import preparation, tokenized_set
@@ -36,10 +36,6 @@ SETTINGS = [TextSettings(), NGRAMS, dataclasses.replace(NGRAMS, **SHARED)]
 CUT = TextSettings(max_query_tokens=5, max_document_tokens=3, vocabulary_size=4, min_count=2)
 TRAINING = [id_ for id_, split in SPLITS.items() if split == "train"]
 ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
-
-
-class Crash(Exception):
-    pass
 
 
 @pytest.fixture

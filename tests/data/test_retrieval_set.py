@@ -24,6 +24,31 @@ queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
 IDS = [f"q{i}" for i in range(50)]
 ARRAYS = ("query_rows", "offsets", "document_rows", "grades")
 COUNTED = [("a", "One two"), ("b", "two"), ("c", ""), ("d", "three,four\u00a0five TWO")]
+AMONG = "is not among the 8 queries and 12 documents. Add the"
+BAD_JUDGMENTS = [
+    ((*JUDGMENTS[:2], ("q99", "d1", 1)), f"3: the judged query 'q99' {AMONG} query, or remove"),
+    ((("q1", "q1", 1), *JUDGMENTS), f"1: the judged document 'q1' {AMONG} document, or remove"),
+    ((("q4", "d1", 3), *JUDGMENTS), "1: grade 3 is outside 0..2. Correct it, or give one more"),
+    ((*JUDGMENTS, ("q1", "d2", 1)), "12: the same query and document are already judged at"),
+]
+NO_SPLIT = {id_: split for id_, split in SPLITS.items() if id_ != "q4"}
+USED = "is already used at"
+BAD = [
+    ({"queries": (*queries, queries[1])}, f"queries.tsv:9: id 'q2' {USED} queries.tsv:2"),
+    ({"documents": documents[:1] * 2}, f"documents.tsv:2: id 'd1' {USED} documents.tsv:1"),
+    ({"queries": (), "judgments": ()}, "small-en-de: there are no queries. Check the files of"),
+    ({"documents": ()}, "small-en-de: there are no documents. Check the files of the set."),
+    (
+        {"documents": [(f"{n}:d1", "") for n in "abcd"], "judgments": [("q1", "d1", 1)]},
+        "judgments.tsv:1: the judged document 'd1' is not among the 8 queries and 4 documents."
+        " Call it a:d1 or b:d1 or c:d1.",
+    ),
+    *(({"judgments": bad}, f"judgments.tsv:{message}") for bad, message in BAD_JUDGMENTS),
+    ({"judgments": JUDGMENTS[-1:]}, "small-en-de: no query has a relevant document (1 judgments"),
+    ({"splits": {"q99": "train"}}, "splits.tsv:1: query 'q99' is not among the queries. Correct"),
+    ({"splits": {**SPLITS, "q7": "dev"}}, "splits.tsv:8: query 'q7' has 'dev', not one of train"),
+    ({"splits": NO_SPLIT}, "splits.tsv: query 'q4' has no split. Give every query a split, or"),
+]
 
 
 def test_rows_follow_the_streams_and_judgments_are_sorted_by_query(small_set):
@@ -84,33 +109,6 @@ def test_a_negative_grade_counts_as_0():
     np.testing.assert_array_equal(*(RetrievalSet.load(world).grades for world in worlds))
 
 
-AMONG = "is not among the 8 queries and 12 documents. Add the"
-BAD_JUDGMENTS = [
-    ((*JUDGMENTS[:2], ("q99", "d1", 1)), f"3: the judged query 'q99' {AMONG} query, or remove"),
-    ((("q1", "q1", 1), *JUDGMENTS), f"1: the judged document 'q1' {AMONG} document, or remove"),
-    ((("q4", "d1", 3), *JUDGMENTS), "1: grade 3 is outside 0..2. Correct it, or give one more"),
-    ((*JUDGMENTS, ("q1", "d2", 1)), "12: the same query and document are already judged at"),
-]
-NO_SPLIT = {id_: split for id_, split in SPLITS.items() if id_ != "q4"}
-USED = "is already used at"
-BAD = [
-    ({"queries": (*queries, queries[1])}, f"queries.tsv:9: id 'q2' {USED} queries.tsv:2"),
-    ({"documents": documents[:1] * 2}, f"documents.tsv:2: id 'd1' {USED} documents.tsv:1"),
-    ({"queries": (), "judgments": ()}, "small-en-de: there are no queries. Check the files of"),
-    ({"documents": ()}, "small-en-de: there are no documents. Check the files of the set."),
-    (
-        {"documents": [(f"{n}:d1", "") for n in "abcd"], "judgments": [("q1", "d1", 1)]},
-        "judgments.tsv:1: the judged document 'd1' is not among the 8 queries and 4 documents."
-        " Call it a:d1 or b:d1 or c:d1.",
-    ),
-    *(({"judgments": bad}, f"judgments.tsv:{message}") for bad, message in BAD_JUDGMENTS),
-    ({"judgments": JUDGMENTS[-1:]}, "small-en-de: no query has a relevant document (1 judgments"),
-    ({"splits": {"q99": "train"}}, "splits.tsv:1: query 'q99' is not among the queries. Correct"),
-    ({"splits": {**SPLITS, "q7": "dev"}}, "splits.tsv:8: query 'q7' has 'dev', not one of train"),
-    ({"splits": NO_SPLIT}, "splits.tsv: query 'q4' has no split. Give every query a split, or"),
-]
-
-
 @cases("parts, message", *BAD)
 def test_defects(parts, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
@@ -139,12 +137,9 @@ def test_seeded_split_depends_on_ids_and_seed_alone():
 
 def test_queries_of_the_same_text_are_in_one_split_and_others_stay_where_they_are():
     twins = {f"{id_}{n}": f" TEXT  of {id_}" for id_ in IDS for n in ("a", "b")}
-    world = SmallWorld(
-        queries=[*((id_, f"text of {id_}") for id_ in IDS), *twins.items()],
-        judgments=[(id_, "d1", 1) for id_ in [*IDS, *twins]],
-        splits=None,
-    )
-    loaded = RetrievalSet.load(world)
+    queries = [*((id_, f"text of {id_}") for id_ in IDS), *twins.items()]
+    judgments = [(id_, "d1", 1) for id_ in [*IDS, *twins]]
+    loaded = RetrievalSet.load(SmallWorld(queries=queries, judgments=judgments, splits=None))
     found = dict(zip(loaded.query_ids, loaded.splits.tolist()))
     assert [list(found.values()).count(split) for split in range(3)] == [90, 30, 30]
     assert all(found[f"{id_}{n}"] == found[id_] for id_ in IDS for n in "ab")

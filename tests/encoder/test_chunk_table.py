@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tests.cases import cases
 from tests.encoder.test_encoder import DRAWN_TEXTS
-from tf_smoothclir.encoder import chunk_table
+from tf_smoothclir.encoder import chunk_table, tokenizer
 from tf_smoothclir.encoder.chunk_table import MOST_BYTES, ChunkTable
-from tf_smoothclir.encoder.tokenizer import tokens_of
+
+TEXTS = st.lists(DRAWN_TEXTS | st.text(max_size=20).map(lambda text: f"a {text} b"), max_size=9)
 
 
 class Lengths(dict):
@@ -24,14 +25,11 @@ class Lengths(dict):
 def check(table, texts, pretokenized=False):
     """Compares with the tokens of each text alone."""
     read = [text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts]
-    expected = [tokens_of(text, pretokenized) for text in read]
+    expected = [tokenizer.tokens_of(text, pretokenized) for text in read]
     tokens, ends = table.read(read)
     assert [table.words[number] for number in tokens] == [*itertools.chain(*expected)]
     assert ends.tolist() == [*itertools.accumulate(map(len, expected))]
     assert table.ids[tokens].tolist() == [len(word) for words in expected for word in words]
-
-
-TEXTS = st.lists(DRAWN_TEXTS | st.text(max_size=20).map(lambda text: f"a {text} b"), max_size=9)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=3), st.booleans())

@@ -27,8 +27,7 @@ from tf_smoothclir.search.explanation import SavedTower
 from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.text import evidence, subwords
 from tf_smoothclir.text.tokenizer import tokenize
-from tf_smoothclir.utils import parallel
-from tf_smoothclir.utils.composition import forms
+from tf_smoothclir.utils import composition, parallel
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["", " ", b"\xff", b"a\0B", "x" * 5000, "ΟΔΟΣ ΣΑΣ", "漢字 タワー", "กำลังดี", "\ud800"]
@@ -38,6 +37,23 @@ BUCKETS = 2**63 - 1  # almost the whole hash
 INVISIBLE = tokenizer._class("invisible")
 # Of what tokens have: of other code points, releases of TensorFlow have other n-grams.
 VISIBLE = st.characters(codec="utf-8").filter(lambda character: ord(character) not in INVISIBLE)
+GRAPH = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "unicode_tables"))
+SETTINGS = settings(max_examples=300)
+# Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
+# letters whose lower case is special.
+_TRAPS = (
+    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
+    "เกาลั่ຄົ\u0e4d\u0e32ကင\u103a\u1039\u1037ខ\u17d2కட\u0bcd\u0c4dനൻ\u0d4dአ።أىکا\u0654и"
+    "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K\ufdd0\U0001ffff"
+)
+# Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.
+_BYTES = (
+    b"aA \0\xc0\xc2\x85\xa0\xc3\xa4\xce\xa3\xe0\xbf\xe4\xb8\xad\xed\xa0\x80\xf0\x9f\xf4\x90\xff"
+)
+DRAWN_TEXTS = st.one_of(
+    *(texts.map(str.encode) for texts in (st.text(_TRAPS, max_size=30), st.text(max_size=20))),
+    *(st.lists(st.sampled_from(_BYTES), max_size=16).map(bytes), st.binary(max_size=16)),
+)
 
 
 @pytest.fixture(scope="module")
@@ -167,25 +183,6 @@ def test_what_is_no_tower_that_can_be_read_is_refused(copy):
         Encoder(copy, "search")
 
 
-GRAPH = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "unicode_tables"))
-SETTINGS = settings(max_examples=300)
-# Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
-# letters whose lower case is special.
-_TRAPS = (
-    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
-    "เกาลั่ຄົ\u0e4d\u0e32ကင\u103a\u1039\u1037ខ\u17d2కட\u0bcd\u0c4dനൻ\u0d4dአ።أىکا\u0654и"
-    "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K\ufdd0\U0001ffff"
-)
-# Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.
-_BYTES = (
-    b"aA \0\xc0\xc2\x85\xa0\xc3\xa4\xce\xa3\xe0\xbf\xe4\xb8\xad\xed\xa0\x80\xf0\x9f\xf4\x90\xff"
-)
-DRAWN_TEXTS = st.one_of(
-    *(texts.map(str.encode) for texts in (st.text(_TRAPS, max_size=30), st.text(max_size=20))),
-    *(st.lists(st.sampled_from(_BYTES), max_size=16).map(bytes), st.binary(max_size=16)),
-)
-
-
 def tokens_in_graph(texts, pretokenized=False):
     rows = tokenize(tf.constant(texts, tf.string), 1_000_000, pretokenized).to_list()
     return [[token.decode() for token in row] for row in rows]
@@ -231,7 +228,7 @@ def test_the_tables_and_what_is_a_word_are_those_of_the_graph(number):
     table = {code: text.strip(" ") for code, text in tokenizer._lower_case().items()}
     assert {code: text for code, text in table.items() if code in codes} == lower
     assert set(tokenizer._tables()["long_lower"]) == {"df", "1e9e"}
-    of_forms = {text: tokens_of(text) for text in map(chr, forms())}
+    of_forms = {text: tokens_of(text) for text in map(chr, composition.forms())}
     assert list(of_forms.values()) == tokens_in_graph(list(of_forms))
     tokens = GRAPH["ALL"][:number]  # pretokenized texts may have any character as a token
     tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]

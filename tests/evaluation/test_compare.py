@@ -33,9 +33,8 @@ FILES = {
     "dense.run": "q1 Q0 d1 1 1.5 t\r\nq2\tQ0\td1\t1\t-2\tt\r\nq9 Q0 d1 1 1 t\r\n",
 }
 # Eighths: sums are exact and there are many ties.
-SCORES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=14).map(
-    lambda pairs: np.array(pairs, np.float64).T / 8
-)
+PAIRS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=14)
+SCORES = PAIRS.map(lambda pairs: np.array(pairs, np.float64).T / 8)
 
 
 def system(values, ids=None):

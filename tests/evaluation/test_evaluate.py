@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 import re
 import types
 
@@ -145,11 +144,8 @@ def test_scores_confusion_and_grades_cover_every_pair_and_hit(evaluation, world)
 
 
 def test_a_scorer_is_measured_on_candidate_lists_alone_but_not_of_an_empty_split(world, tmp_path):
-    retrieval_set, retriever = world
-    scorer = types.SimpleNamespace(score=lambda lists: -retriever.score(lists))
-    found = evaluate.evaluate_splits(
-        retrieval_set, scorer, ["test"], negatives=7, trec_dir=tmp_path
-    )
+    scorer = types.SimpleNamespace(score=lambda lists: -world[1].score(lists))
+    found = evaluate.evaluate_splits(world[0], scorer, ["test"], negatives=7, trec_dir=tmp_path)
     assert list(found["test"].metrics) == list(METRICS)
     files = sorted(path.name for path in (tmp_path / "test").iterdir())
     assert files == ["per_query.tsv", "qrels.trec", "run.trec"]
@@ -277,7 +273,7 @@ def test_cut_points_of_hits_where_scores_tell_little(scores, grades, right):
     scores = np.float32(scores)
     (point,) = reliable_cut_points(scores, np.array(grades), 2)
     assert (scores > point).tolist() == right
-    assert math.isfinite(point)
+    assert np.isfinite(point)
 
 
 def measured(value, confusion=None, hit_confusion=None):

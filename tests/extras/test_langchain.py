@@ -20,9 +20,8 @@ def test_documents_are_the_hits_of_a_search(ranking_runs, monkeypatch):
     hits = model.search(["word1 word2"], k=5, retriever="lexical")[0]
     retriever = names["retriever"].copy(update={"options": {"retriever": "lexical"}})
     found = retriever.invoke("word1 word2")
-    assert [(d.id, d.page_content, d.metadata["score"]) for d in found] == [
-        (hit.id, hit.text, hit.score) for hit in hits
-    ]
+    expected = [(hit.id, hit.text, hit.score) for hit in hits]
+    assert [(d.id, d.page_content, d.metadata["score"]) for d in found] == expected
     assert [document.metadata["rank"] for document in found] == [1, 2, 3, 4, 5]
     assert retriever.invoke("unheard of") == []
 

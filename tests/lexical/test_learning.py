@@ -91,9 +91,7 @@ def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(t
     ((0, 0, 0, 0.006, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[1])),
 )
 @cases("own", 0.1, 0.0)
-def test_positions_count_alike_unless_another_is_clearly_better(
-    texts, monkeypatch, gains, chosen, own
-):
+def test_positions_count_alike_unless_another_is_better(texts, monkeypatch, gains, chosen, own):
     """Hazard: a profile by which one table ranks better teaches a worse one."""
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
@@ -287,9 +285,8 @@ def test_queries_with_all_documents_judged_are_enough(judged_documents):
         for row in {query % 12, *range(12 if not query else judged_documents)}
     ]
     queries = {f"q{row}": f"word{row % 12} of{row}" for row in range(24)}
-    model = sc.train(
-        queries=queries, documents=documents, judgments=judgments, preset="lexical", folds=0
-    )
+    given = {"queries": queries, "documents": documents, "judgments": judgments}
+    model = sc.train(**given, preset="lexical", folds=0)
     assert model.search([queries["q3"]], k=1)[0][0].id == "d3"
 
 

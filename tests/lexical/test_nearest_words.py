@@ -103,10 +103,8 @@ def test_the_graph_reads_as_python_does(both, texts):
 def both(tmp_path_factory):
     """Readers of queries in Python and in the graph, with one vocabulary of both languages."""
     words = [*SPECIAL, "aabb", "abab", "bÄ𝒳a", "aaaaaa", "ab", "b1b1b", "bá"]
-    return [
-        reader_of(kind, tmp_path_factory.mktemp("vocabulary"), words, words)
-        for kind in (PlainReader, TextReader)
-    ]
+    directory = tmp_path_factory.mktemp("vocabulary")
+    return [reader_of(kind, directory, words, words) for kind in (PlainReader, TextReader)]
 
 
 def test_a_search_says_what_it_read(tmp_path):
@@ -120,9 +118,8 @@ def test_a_search_says_what_it_read(tmp_path):
         QueryReading(NAMES[SPELLING], (), read_as),
         QueryReading(NAMES[NOTHING], ("xyzzy",)),
     ]
-    assert remarks(readings[0], [None])[-1] == (
-        "Not known, so read by their spelling: albania as albanien."
-    )
+    said = "Not known, so read by their spelling: albania as albanien."
+    assert remarks(readings[0], [None])[-1] == said
 
 
 @cases("kind", PlainReader, TextReader)
@@ -132,6 +129,5 @@ def test_vocabularies_of_their_own_and_empty_ones_have_none(tmp_path, kind, quer
     documents = VOCABULARY if len(queries) > len(SPECIAL) else queries
     reader = reader_of(kind, tmp_path, queries, documents)
     assert reader.batch(["albania"]).ids.tolist() == [NO_WORD]
-    assert reader.batch(["albanien"]).ids.tolist() == [
-        len(queries) + VOCABULARY.index("albanien") if documents is VOCABULARY else NO_WORD
-    ]
+    own = len(queries) + VOCABULARY.index("albanien") if documents is VOCABULARY else NO_WORD
+    assert reader.batch(["albanien"]).ids.tolist() == [own]

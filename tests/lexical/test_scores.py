@@ -35,8 +35,7 @@ from tf_smoothclir.lexical.words import (
 from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text import vocabulary
-from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text import tokenizer, vocabulary
 from tf_smoothclir.utils.errors import InputError
 
 LIMIT = 5
@@ -57,6 +56,22 @@ SIZE = 8
 # Word 0 has no id but counts towards lengths; word 7 is in no document.
 DOCUMENTS = [[2, 3, 2, 0], [3, 4], [], [5, 6, 6, 6, 2, 0, 0]]
 texts = st.lists(st.integers(0, 7), max_size=5)
+BACKGROUND = np.array([0.1, 0.5, 0.4], np.float32)
+MODEL = model.LexicalModel(
+    table=sp.csr_array(np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], "f4")),
+    lookalikes=sp.csr_array(np.array([[0, 0, 0], [0, 0, 0.5], [0.25, 0, 0], [0, 0, 0]], "f4")),
+    background=BACKGROUND,
+    fields=(PositionProfile(2.0, 1.5), FLAT),
+    weights=np.array([[1, 2, 3], [0.5, 0.25, 0]], np.float32),
+    evidence=np.array([0, 2, 1.5, 0], np.float32),
+    feedback=12.5,
+    seconds=1.5,
+    dictionary=0.3,
+    lower_grades=0.03,
+    length_power=-0.5,
+    mean_length=2.0,
+)
+_LEVEL = 0.01
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +105,7 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
     assert (found.ids.dtype, found.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
     assert found.size == expected.size
     if name == "query":
-        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
+        _, known = in_graph.read(tokenizer.tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
         own, readings = plain.queries(texts)
         np.testing.assert_array_equal(own.ids, expected.ids)
         assert readings == [
@@ -162,25 +177,6 @@ def test_counts_shares_and_cuts_by_hand():
     # Spelling names one query word for each document word.
     found = same_spelling(["[PAD]", "[UNK]", "red", "css"], ["[PAD]", "[UNK]", "css", "rot"])
     assert list(zip(*found.nonzero())) == [(2, 3), (3, 4 + 3)]
-
-
-TABLE = np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], np.float32)
-BACKGROUND = np.array([0.1, 0.5, 0.4], np.float32)
-LOOKALIKES = sp.csr_array(np.array([[0, 0, 0], [0, 0, 0.5], [0.25, 0, 0], [0, 0, 0]], np.float32))
-MODEL = model.LexicalModel(
-    table=sp.csr_array(TABLE),
-    lookalikes=LOOKALIKES,
-    background=BACKGROUND,
-    fields=(PositionProfile(2.0, 1.5), FLAT),
-    weights=np.array([[1, 2, 3], [0.5, 0.25, 0]], np.float32),
-    evidence=np.array([0, 2, 1.5, 0], np.float32),
-    feedback=12.5,
-    seconds=1.5,
-    dictionary=0.3,
-    lower_grades=0.03,
-    length_power=-0.5,
-    mean_length=2.0,
-)
 
 
 def test_a_saved_model_comes_back_to_the_last_bit(tmp_path):
@@ -408,9 +404,6 @@ def test_feedback_by_hand(monkeypatch):
     monkeypatch.setattr("tf_smoothclir.lexical.feedback.TERMS", 1)
     found = Feedback.of(sp.csr_array(VECTORS), 10.0, depth=1).added_to(np.float32([[0, 9, 0, 0]]))
     assert found == pytest.approx(np.array([[0, 9 + 8 * 0.8, 8, 8 * 0.6]]))
-
-
-_LEVEL = 0.01
 
 
 def _by_bounds(feedback):

@@ -12,6 +12,7 @@ from nltk import translate
 
 from tests.cases import cases
 from tests.lexical.helpers import counts, shares, words
+from tests.text.test_vocabulary import by_hand as ngrams_by_hand
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical import ibm_model_1, training_pairs
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
@@ -28,6 +29,34 @@ QUERY_WORDS = ["[PAD]", "[UNK]", "dog", "cat", "the", "html"]
 DOCUMENT_WORDS = ["[PAD]", "[UNK]", "chien", "chat", "le", "la", "html", "chienne", "42"]
 BACKGROUND = np.array([0.1, 0.1, 0.2, 0.1, 0.5, 0.1])
 OF_QUERIES, OF_DOCUMENTS = "query_to_document", "document_to_query"
+# Without probabilities, all translations of a word are alike; one entry is there twice.
+WORDS = "dog chien\nThe le\nthe la\ncat chat\ndog le\ndog chien\n"
+ALIKE = {"chien dog": 1, "chat cat": 1, "le the": 0.5, "le dog": 0.5, "la the": 1}
+# `fast_align -p`: source, target, log P(target | source), by tabs, and its empty word.
+FAST_ALIGN = f"le\tthe\t{math.log(0.25)}\n<eps>\tthe\t-1.5\nle\tdog\t0\nla\tthe\t-0\n"
+# `*.actual.ti.final` of Giza: target, source, P(source | target), by spaces, and its empty word.
+GIZA = "dog NULL 0.3\nNULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
+# P(le | the) = 0.6 and P(le | dog) = 0.5: P(the | le) = 0.6 * 0.5 / (0.6 * 0.5 + 0.5 * 0.2).
+TURNED_ROUND = "the le 0.6\ndog le 0.5\ndog chien 0.5\n"
+# The other half of "la" is of a word that the set does not have.
+AS_THEY_ARE = "le the 0.6\nle dog 0.1\nla the 0.5\nla nowhere 0.5\n"
+SPELLING = same_spelling(QUERY_WORDS, DOCUMENT_WORDS)
+DOG, CAT, HTML, ONLY_42 = 2, 3, 5, len(QUERY_WORDS) + 8
+VECTORS = {"dog": [1, 0], "cat": [0, 2], "html": [0, 0]}
+DOCUMENT_VECTORS = {"chien": [0.1, 0.9], "chat": [0, 5], "chienne": [9, 1], "42": [1, 0]}
+TRIPLE = [[1, 2], [1, 3], [2, 4]], [[5, 6], [5, 7], [6, 8, 5]]
+COMMON, UNSEEN, LATE, SIZE = 1, 14, 15, 16
+# Text n has word 2 + n and a word that all texts have.
+QUERIES = [[2 + number, COMMON] for number in range(12)]
+DOCUMENTS = [[2 + number, COMMON] for number in range(12)]
+DOCUMENTS[3] = [5, COMMON, *[5] * 38, LATE]  # the last word is the 41st
+QUERIES[1] = [3, 3, COMMON]
+QUERIES[2] = [4, COMMON, UNSEEN]  # beyond the known words
+MATES = [(0, 0), (1, 1), (2, 2), (3, 3)]
+LOWER = [(0, 1), (0, 2), (1, 3), (2, 0)]
+OTHERS = [(5, 5), (6, 6)]  # of validation
+WEIGHTS = {(3, 3): 2.0, (0, 2): 1.5}  # of judgments; of others 1
+NEIGHBOURS = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
 
 
 def read(tmp_path, content, direction=OF_QUERIES):
@@ -45,27 +74,13 @@ def table_of(tmp_path, content, direction=OF_QUERIES):
     }
 
 
-# Without probabilities, all translations of a word are alike; one entry is there twice.
-WORDS = "dog chien\nThe le\nthe la\ncat chat\ndog le\ndog chien\n"
-ALIKE = {"chien dog": 1, "chat cat": 1, "le the": 0.5, "le dog": 0.5, "la the": 1}
-# `fast_align -p`: source, target, log P(target | source), by tabs, and its empty word.
-FAST_ALIGN = f"le\tthe\t{math.log(0.25)}\n<eps>\tthe\t-1.5\nle\tdog\t0\nla\tthe\t-0\n"
-# `*.actual.ti.final` of Giza: target, source, P(source | target), by spaces, and its empty word.
-GIZA = "dog NULL 0.3\nNULL le 0.3\nthe le 0.5\nthe la 4.06e-06\ndog chien 1\n"
-# P(le | the) = 0.6 and P(le | dog) = 0.5: P(the | le) = 0.6 * 0.5 / (0.6 * 0.5 + 0.5 * 0.2).
-TURNED_ROUND = "the le 0.6\ndog le 0.5\ndog chien 0.5\n"
-# The other half of "la" is of a word that the set does not have.
-AS_THEY_ARE = "le the 0.6\nle dog 0.1\nla the 0.5\nla nowhere 0.5\n"
-MORE_THAN_1 = "le the 0.9\nle dog 0.6\n"
-
-
 @cases(
     "content, direction, expected",
     (WORDS, OF_QUERIES, ALIKE),
     (WORDS.replace(" ", "\t"), OF_QUERIES, ALIKE),
     (TURNED_ROUND, OF_QUERIES, {"le the": 0.75, "le dog": 0.25, "chien dog": 1}),
     (AS_THEY_ARE, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.1, "la the": 0.5}),
-    (MORE_THAN_1, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.4}),
+    ("le the 0.9\nle dog 0.6\n", OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.4}),
     (FAST_ALIGN, OF_DOCUMENTS, {"le the": 0.2, "le dog": 0.8, "la the": 1}),
     (GIZA, OF_QUERIES, {"le the": 1, "la the": 1, "chien dog": 1}),
 )
@@ -121,10 +136,6 @@ def test_tables_are_mixed_by_a_share():
         assert (found.nnz, found.dtype) == (expected.nnz, np.float32)
 
 
-SPELLING = same_spelling(QUERY_WORDS, DOCUMENT_WORDS)
-DOG, CAT, HTML, ONLY_42 = 2, 3, 5, len(QUERY_WORDS) + 8
-
-
 def words_of(translation, word):
     row = translation.toarray()[word]
     return {DOCUMENT_WORDS[place]: round(float(row[place]), 6) for place in np.flatnonzero(row)}
@@ -146,10 +157,6 @@ def test_the_best_translations_share_one_word(most, expected):
     for translation in (found, literal(SPELLING)):  # what has no translation is as it is spelled
         assert words_of(translation, HTML) == {"html": 1}
         assert words_of(translation, ONLY_42) == {"42": 1}  # a word that only documents have
-
-
-VECTORS = {"dog": [1, 0], "cat": [0, 2], "html": [0, 0]}
-DOCUMENT_VECTORS = {"chien": [0.1, 0.9], "chat": [0, 5], "chienne": [9, 1], "42": [1, 0]}
 
 
 def nearest(missing=()):
@@ -199,9 +206,6 @@ def test_impacts_are_those_of_the_formula():
             assert found[row, word] == pytest.approx(expected, rel=1e-5)
 
 
-TRIPLE = [[1, 2], [1, 3], [2, 4]], [[5, 6], [5, 7], [6, 8, 5]]
-
-
 def learned(queries, documents, rounds, weights=None):
     # Fewer words of queries than of documents, so that neither stands for the other.
     alignments = Alignments.of(counts(*queries, size=5), shares(*documents, size=10))
@@ -233,19 +237,6 @@ def test_pairs_of_weight_0_and_empty_texts_are_as_if_they_were_not_there():
     assert pruned(table, least=0.5).toarray().tolist() == [[0, 0.5, 0]]
 
 
-COMMON, UNSEEN, LATE, SIZE = 1, 14, 15, 16
-# Text n has word 2 + n and a word that all texts have.
-QUERIES = [[2 + number, COMMON] for number in range(12)]
-DOCUMENTS = [[2 + number, COMMON] for number in range(12)]
-DOCUMENTS[3] = [5, COMMON, *[5] * 38, LATE]  # the last word is the 41st
-QUERIES[1] = [3, 3, COMMON]
-QUERIES[2] = [4, COMMON, UNSEEN]  # beyond the known words
-MATES = [(0, 0), (1, 1), (2, 2), (3, 3)]
-LOWER = [(0, 1), (0, 2), (1, 3), (2, 0)]
-OTHERS = [(5, 5), (6, 6)]  # of validation
-WEIGHTS = {(3, 3): 2.0, (0, 2): 1.5}  # of judgments; of others 1
-
-
 def class_of(word):
     """Two words of a text begin alike: 0 and 1, 2 and 3, ..."""
     return word // 2
@@ -268,18 +259,14 @@ def texts_of(queries, documents, size, **others):
 @pytest.fixture(scope="module")
 def pairs():
     query_rows, document_rows = np.array([*MATES, *LOWER, *OTHERS]).T
-    texts = texts_of(
-        *(QUERIES, DOCUMENTS, SIZE),
-        retrieval_set=types.SimpleNamespace(
-            query_rows=query_rows,
-            document_rows=document_rows,
-            grades=np.array([2] * len(MATES) + [1] * len(LOWER) + [2] * len(OTHERS)),
-            weights=np.array([WEIGHTS.get(pair, 1.0) for pair in zip(query_rows, document_rows)]),
-            splits=np.array([SPLITS.index("train")] * 5 + [SPLITS.index("validation")] * 7),
-        ),
-        known=UNSEEN,
+    judged = types.SimpleNamespace(
+        query_rows=query_rows,
+        document_rows=document_rows,
+        grades=np.array([2] * len(MATES) + [1] * len(LOWER) + [2] * len(OTHERS)),
+        weights=np.array([WEIGHTS.get(pair, 1.0) for pair in zip(query_rows, document_rows)]),
+        splits=np.array([SPLITS.index("train")] * 5 + [SPLITS.index("validation")] * 7),
     )
-    return TrainingPairs(texts)
+    return TrainingPairs(texts_of(QUERIES, DOCUMENTS, SIZE, retrieval_set=judged, known=UNSEEN))
 
 
 def slow_em(pairs):
@@ -333,20 +320,16 @@ def near_diagonal(query, document, tension):
 @cases("queries", [0, 1, 2, 3], [0, 2, 3], [2])
 @cases("profile", FLAT, PositionProfile(3.0, 2.0), ids=["flat", "falling"])
 @cases("weight, tension", (0.0, 0.0), (0.03, 0.0), (0.5, 0.0), (0.5, 1.0))
-def test_tables_are_those_of_em_over_the_pairs(
-    pairs, weight, tension, profile, queries, monkeypatch
-):
+def test_tables_are_those_of_em_over_pairs(pairs, weight, tension, profile, queries, monkeypatch):
     monkeypatch.setattr(training_pairs, "TENSION", tension)
     monkeypatch.setitem(vars(pairs), "are_parallel", tension > 0)
     known = [[word for word in query if word < UNSEEN] for query in QUERIES]
-    listed = [
-        (
-            *(known[q], shares_of(DOCUMENTS[d], profile), WEIGHTS.get((q, d), 1.0)),
-            near_diagonal(QUERIES[q], DOCUMENTS[d], tension),
-        )
-        for q, d in MATES
-        if q in queries
-    ]
+    listed = []
+    for q, d in MATES:
+        if q in queries:
+            shares = shares_of(DOCUMENTS[d], profile)
+            near = near_diagonal(QUERIES[q], DOCUMENTS[d], tension)
+            listed.append((known[q], shares, WEIGHTS.get((q, d), 1.0), near))
     for q, d in LOWER:
         if weight and q in queries:
             rare = [word for word in known[q] if word != COMMON]
@@ -438,14 +421,7 @@ def test_a_passage_is_not_parallel_where_its_document_is_not():
 
 
 def cosine(first: str, second: str, words: list[str]) -> float:
-    grams = {
-        word: {
-            f"<{word}>"[begin : begin + length]
-            for length in (3, 4, 5)
-            for begin in range(len(word) + 3 - length)
-        }
-        for word in words
-    }
+    grams = {word: {*ngrams_by_hand(word, 3, 5)} for word in words}
     words_with = collections.Counter(gram for own in grams.values() for gram in own)
     rarity = {gram: math.log(len(words) / number) for gram, number in words_with.items()}
     lengths = [math.hypot(*(rarity[gram] for gram in grams[word])) for word in (first, second)]
@@ -474,9 +450,6 @@ def test_numbers_and_single_characters_are_like_no_other_word(words):
     found = similar_words(words)
     assert found.shape == (len(words), len(words))
     assert found.nnz == 0
-
-
-NEIGHBOURS = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
 
 
 @cases(

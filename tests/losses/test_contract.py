@@ -39,6 +39,26 @@ SETTINGS["cut_points"] = (0.0, 0.4, 0.7)
 every_ordinal_loss = cases("name", *sorted(WITH_THRESHOLDS), "three_part_l2")
 # Few numbers, so that scores lie on cut points.
 SCORES = st.sampled_from([-3.0, -1.0, -0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 2.0**100])
+every_list_loss = cases("name", *LISTWISE)
+
+NOTHING_RELEVANT = ([0.3, -0.5, 0.9], [0, 0, 0])
+ALL_EQUAL = ([0.3, -0.5, 0.9], [1, 1, 1])
+# Lists of (scores, grades).
+LISTS = [
+    ([0.3, -0.2, 0.5, 0.3, 0.1], [1, 0, 2, 0, 0]),  # ties in both
+    ([0.9, 0.1], [0, 2]),
+    ([-0.4, 0.6, 0.2, -0.1, 0.0, 0.7], [1, 1, 0, 2, 0, 0]),
+    ([0.25], [1]),
+    NOTHING_RELEVANT,
+    ALL_EQUAL,
+    # At a temperature of 0.005, far below log(1e-10), the score that some give to padding.
+    ([-0.99, -0.9, -0.95], [0, 1, 2]),
+    # The widest range: at that temperature, a plain exp would underflow to log(0).
+    ([1.0, -1.0, 0.5, 1.0], [0, 2, 1, 0]),
+    # 2^128 is infinite in float32.
+    ([0.31, -0.22, 0.5], [200, 1, 0]),
+    ([0.6, 0.1, 0.2], [130, 129, 128]),
+]
 
 
 def value_and_gradient(loss, labels, scores, weights=None):
@@ -386,28 +406,6 @@ def test_cut_points_give_the_grades_of_the_graph(scores, of_scores, of_shares):
         assert hit_shares(scores).shape == scores.shape
 
 
-every_list_loss = cases("name", *LISTWISE)
-
-NOTHING_RELEVANT = ([0.3, -0.5, 0.9], [0, 0, 0])
-ALL_EQUAL = ([0.3, -0.5, 0.9], [1, 1, 1])
-# Lists of (scores, grades).
-LISTS = [
-    ([0.3, -0.2, 0.5, 0.3, 0.1], [1, 0, 2, 0, 0]),  # ties in both
-    ([0.9, 0.1], [0, 2]),
-    ([-0.4, 0.6, 0.2, -0.1, 0.0, 0.7], [1, 1, 0, 2, 0, 0]),
-    ([0.25], [1]),
-    NOTHING_RELEVANT,
-    ALL_EQUAL,
-    # At a temperature of 0.005, far below log(1e-10), the score that some give to padding.
-    ([-0.99, -0.9, -0.95], [0, 1, 2]),
-    # The widest range: at that temperature, a plain exp would underflow to log(0).
-    ([1.0, -1.0, 0.5, 1.0], [0, 2, 1, 0]),
-    # 2^128 is infinite in float32.
-    ([0.31, -0.22, 0.5], [200, 1, 0]),
-    ([0.6, 0.1, 0.2], [130, 129, 128]),
-]
-
-
 def batch(lists):
     scores = tf.constant([score for scores, _ in lists for score in scores], tf.float32)
     grades = tf.constant([grade for _, grades in lists for grade in grades], tf.int32)
@@ -464,10 +462,8 @@ def test_gradient_equals_finite_differences(name):
 
 
 def test_softmax_equals_that_of_tensorflow_ranking():
-    tfr = pytest.importorskip(
-        "tensorflow_ranking",
-        reason="not on the stack of Keras 3, whose losses tests/golden.json compares with this one",
-    )
+    reason = "not on the stack of Keras 3, whose losses tests/golden.json compares with this one"
+    tfr = pytest.importorskip("tensorflow_ranking", reason=reason)
     theirs = tfr.keras.losses.SoftmaxLoss(temperature=0.1)
     # No padding and no ties.
     labels = tf.constant([[1, 0, 2], [2, 1, 0]], tf.float32)

@@ -12,9 +12,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from tests import published
+from tests import graphs, published
 from tests.cases import cases
-from tests.graphs import operations_in
 from tests.search.test_word_search import check_ranks, ranked_by_evaluation
 from tests.server.local_server import local_server
 from tf_smoothclir import AveragePoolingTower, InputError, ServingClient, smooth_normalize
@@ -172,13 +171,11 @@ def test_words_explain_the_vector_of_a_text(loaded):
     found = model.words(tf.constant(TEXTS))
     ends = np.cumsum(found["lengths"])
     vectors = np.split(found["vectors"].numpy(), ends[:-1])
-    for vector, word_vectors in zip(
-        published.encode(model.signatures["serving_default"], TEXTS), vectors
-    ):
+    of_texts = published.encode(model.signatures["serving_default"], TEXTS)
+    for vector, word_vectors in zip(of_texts, vectors):
         raw = np.tanh(word_vectors.mean(axis=0)) if len(word_vectors) else np.zeros(published.DIM)
-        np.testing.assert_allclose(
-            vector, raw / (np.linalg.norm(raw) + published.EPSILON), atol=1e-6
-        )
+        expected = raw / (np.linalg.norm(raw) + published.EPSILON)
+        np.testing.assert_allclose(vector, expected, atol=1e-6)
     expected = [[b"red", b"apple", b"!"], [], [b"sea", b"what", b"?"]]
     assert [part.tolist() for part in np.split(found["words"].numpy(), ends[:-1])[:3]] == expected
     np.testing.assert_array_equal(vectors[0], tower.weights[0].numpy()[[2, 3, 1]])
@@ -189,9 +186,8 @@ def test_words_explain_the_vector_of_a_text(loaded):
 def test_towers_that_read_word_order_are_served_without_words(kind, towers, tmp_path):
     tower = TOWERS[kind](2 + len(published.WORDS["query"]), published.DIM)
     tower.build()
-    serving = ExportedTower(
-        tower, towers["query"].encoder, epsilon=published.EPSILON, name="query_tower"
-    )
+    encoder = towers["query"].encoder
+    serving = ExportedTower(tower, encoder, epsilon=published.EPSILON, name="query_tower")
     serving.save(str(tmp_path))
     model = tf.saved_model.load(str(tmp_path))
     assert not hasattr(model, "words")
@@ -215,7 +211,7 @@ def test_no_function_reads_single_rows_of_tables(options, tmp_path):
     exported.save(str(tmp_path / "saved"))
     model = tf.saved_model.load(str(tmp_path / "saved"))
     functions = [*model.signatures.values(), *model.words.concrete_functions]
-    assert not any("ResourceGather" in operations_in(each.graph) for each in functions)
+    assert not any("ResourceGather" in graphs.operations_in(each.graph) for each in functions)
     vectors = model.signatures["serving_default"](text=tf.constant(TEXTS))["vector"]
     expected = smooth_normalize(tower(encoder(tf.constant(TEXTS))), published.EPSILON)
     np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-7)

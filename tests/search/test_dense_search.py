@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -21,8 +22,7 @@ from tf_smoothclir.protocols.text_search import Explanation, QueryReading, WordS
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search import opening, query_reading, text_search
 from tf_smoothclir.search.explanation import SavedTower, explain
-from tf_smoothclir.storage import folder
-from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.storage import files, folder
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
@@ -176,7 +176,7 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
         opening.open_search(export, "", lambda data: dataclasses.replace(data, query_language="de"))
     for part in ("query_tower", "document_tower"):
         path = shutil.copytree(export / part / "1", export / part / "2")
-        kind = read_json(path / folder.MANIFEST)["kind"]
+        kind = files.read_json(path / folder.MANIFEST)["kind"]
         facts = {**folder.Folder.read(path, kind).facts, "version": 2, "pair_id": "f" * 64}
         folder.write_manifest(path, kind, facts)
     before = test_run_directory.snapshot(export)
@@ -186,9 +186,6 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
 
 
 def test_queries_of_the_run_measure_the_recall_if_there(export_dir, tiny_run, monkeypatch, caplog):
-    def gone(settings):
-        raise InputError("data: there is no such directory")
-
     texts = [text.text for text in source_of(tiny_run.settings().data).queries()]
     encoder = TextEncoder(tiny_run.vocabulary / "query.txt", 200)
     raw = load_model(tiny_run).query_tower(encoder(tf.constant(texts))).numpy()
@@ -196,6 +193,7 @@ def test_queries_of_the_run_measure_the_recall_if_there(export_dir, tiny_run, mo
     models = load_exported_models(export_dir)
     asked = models["dense"], models.manifest.data
     np.testing.assert_allclose(training_query_vectors(*asked), expected, atol=1e-6)
+    gone = mock.Mock(side_effect=InputError("data: there is no such directory"))
     monkeypatch.setattr("tf_smoothclir.families.dense.source_of", gone)
     assert training_query_vectors(*asked) is None
     assert "no such directory" in caplog.text

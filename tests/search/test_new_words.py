@@ -12,8 +12,7 @@ from tests.cases import cases
 from tests.index import helpers
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.families.lexical import word_ranker
-from tf_smoothclir.index import builder, lexical_half
-from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index import builder, document_index, lexical_half
 from tf_smoothclir.lexical.new_words import BYTES, hashes, numbered, spread
 from tf_smoothclir.lexical.psq import ALPHA, BETA
 from tf_smoothclir.lexical.words import FLAT, NO_WORD, Words
@@ -60,7 +59,7 @@ def index(parts, models, tmp_path_factory, request):
         path = tmp_path_factory.mktemp("index") / "index"
         half = lexical_half.LexicalHalf(parts)
         builder.build_index(path, documents_of(TEXTS), [half], models.manifest)
-        yield DocumentIndex(path)
+        yield document_index.DocumentIndex(path)
 
 
 def score_of(parts, share):
@@ -73,10 +72,8 @@ def test_an_index_and_a_search_model_find_them(parts, index):
     search = TextSearch(index, word_ranker("lexical", parts, index))
     hits = search.search(QUERIES, 4)
     assert [[hit.id for hit in of_query] for of_query in hits] == FOUND
-    assert search.read(["blorptron unheard", "word1 blorptron"]) == [
-        QueryReading("spelling", ("unheard",)),
-        QueryReading("words"),
-    ]
+    readings = [QueryReading("spelling", ("unheard",)), QueryReading("words")]
+    assert search.read(["blorptron unheard", "word1 blorptron"]) == readings
     scores = [hit.score for hit in hits[0]]
     np.testing.assert_allclose(scores, [score_of(parts, 1 / 2), score_of(parts, 1 / 4)], rtol=1e-5)
     np.testing.assert_allclose(hits[1][0].score, score_of(parts, 2 / 6), rtol=1e-5)
@@ -86,9 +83,8 @@ def test_an_index_and_a_search_model_find_them(parts, index):
     np.testing.assert_allclose(of_pairs, [hits[0][1].score, hits[1][0].score, hits[2][0].score])
     explained = search.explain("kwyjibo", hits[1])[0]
     assert explained == family("lexical").explanation(models, *pairs[1], "document")
-    assert [(word.word, word.matches[0].word) for word in explained.words] == [
-        ("kwyjibo", "kwyjibo")
-    ]
+    met = [(word.word, word.matches[0].word) for word in explained.words]
+    assert met == [("kwyjibo", "kwyjibo")]
     collection = Collection.read(documents_of(TEXTS), {}, parts)
     points = index.manifest.cut_points
     model = build_search_model(collection, {}, parts, cut_points=points, depth=4)

@@ -29,6 +29,13 @@ from tf_smoothclir.utils.parallel import in_batches, text_batches
 VOCABULARY = [PADDING, UNKNOWN, "haus", "ü", "漢", "the", "\ufffd", "#", "b"]
 TEXTS = ["Haus ü 漢漢", "", "the unheard-of", " \0 ", b"\xff # cut off here", "a\0b"]
 COUNTS = {b"1999": 3, b"2001": 5, b"42": 5, b"a4": 1, b"b2b": 9, b"cat": 7}
+SETTINGS = TextSettings(max_document_tokens=4, ngram_buckets=1000, min_ngram=3, max_ngram=4)
+UNSEEN = ["the sea, the", "", "unseen sea ünseen unseen cut", "\xff"]
+BUCKETS = 1_000_003  # so many that two n-grams of a test share none
+# Umlauts, CJK and marks are one character each; the last ones are short or strange.
+SPELLINGS = ["where", "überzüge", "日本", "😀x", "e\u0301te", "a_1", "<>", "a\0b", "ab", "a", ""]
+MOUNTAIN = ["[PAD]", "[UNK]", "mountain", ".", "sea", "日"]
+NGRAMS_OF_4 = TextSettings(ngram_buckets=50, min_ngram=4, max_ngram=5)
 
 
 def count(*batches, max_tokens=9):
@@ -195,15 +202,6 @@ def test_text_batches_end_at_a_number_of_texts_or_of_characters(monkeypatch):
     assert list(text_batches([long, "a", "bc" * 5, "d"])) == [[long], ["a", "bc" * 5], ["d"]]
 
 
-SETTINGS = TextSettings(max_document_tokens=4, ngram_buckets=1000, min_ngram=3, max_ngram=4)
-UNSEEN = ["the sea, the", "", "unseen sea ünseen unseen cut", "\xff"]
-BUCKETS = 1_000_003  # so many that two n-grams of a test share none
-# Umlauts, CJK and marks are one character each; the last ones are short or strange.
-SPELLINGS = ["where", "überzüge", "日本", "😀x", "e\u0301te", "a_1", "<>", "a\0b", "ab", "a", ""]
-MOUNTAIN = ["[PAD]", "[UNK]", "mountain", ".", "sea", "日"]
-NGRAMS_OF_4 = TextSettings(ngram_buckets=50, min_ngram=4, max_ngram=5)
-
-
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "document.txt"
@@ -227,10 +225,8 @@ def expected_ngrams(words):
 
 
 def test_ids_are_those_without_ngrams_and_every_word_has_its_ngrams(with_ngrams, path):
-    plain, found = (
-        TextEncoder(path, max_tokens=4)(tf.constant(UNSEEN)),
-        with_ngrams(tf.constant(UNSEEN)),
-    )
+    plain = TextEncoder(path, max_tokens=4)(tf.constant(UNSEEN))
+    found = with_ngrams(tf.constant(UNSEEN))
     for name in ("ids", "lengths", "texts"):
         np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
         assert getattr(found, name).dtype == tf.int32

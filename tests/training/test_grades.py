@@ -30,9 +30,8 @@ def write_set(directory, highest):
     texts = "".join(f"{i}\tword{i}\n" for i in range(10))
     (directory / "queries.tsv").write_text(texts)
     (directory / "documents.tsv").write_text(texts.replace("word", "mot"))
-    (directory / "judgments.tsv").write_text(
-        "".join(f"{i}\t{(i + g) % 10}\t{highest - g}\n" for i in range(10) for g in range(highest))
-    )
+    judged = (f"{i}\t{(i + g) % 10}\t{highest - g}\n" for i in range(10) for g in range(highest))
+    (directory / "judgments.tsv").write_text("".join(judged))
     return run.RunSettings(data=DataSettings(data_dir=str(directory), document_language="fr"))
 
 

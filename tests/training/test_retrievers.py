@@ -88,12 +88,8 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
 @cases("name", "lexical", "hybrid")
 def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_path, monkeypatch):
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
-    stages = [
-        (lexical_learning, "TableLearner"),
-        (trainer.Trainer, "train"),
-        (hybrid_learning, "learn_fusion"),
-        (run_report, "evaluate_splits"),
-    ]
+    stages = [(lexical_learning, "TableLearner"), (trainer.Trainer, "train")]
+    stages += [(hybrid_learning, "learn_fusion"), (run_report, "evaluate_splits")]
     for stage in stages if name == "hybrid" else stages[::3]:
         with mock.patch.object(*stage, stop), pytest.raises(KeyboardInterrupt):
             train(settings, path)
@@ -237,12 +233,9 @@ def language(letters, seed):
     said = [random.choice(40, 6, replace=False) for _ in range(90)]
     queries = {f"q{n}": " ".join(english[one] for one in words) for n, words in enumerate(said)}
     documents = {f"d{n}": " ".join(foreign[one] for one in words) for n, words in enumerate(said)}
-    return {
-        "queries": queries,
-        "documents": documents,
-        "judgments": [(f"q{n}", f"d{n}", 1) for n in range(90)],
-        "splits": {f"q{n}": ("train", "train", "validation", "test")[n % 4] for n in range(90)},
-    }
+    judgments = [(f"q{n}", f"d{n}", 1) for n in range(90)]
+    splits = {f"q{n}": ("train", "train", "validation", "test")[n % 4] for n in range(90)}
+    return {"queries": queries, "documents": documents, "judgments": judgments, "splits": splits}
 
 
 @cases("shared_vocabulary", True, False)

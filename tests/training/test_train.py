@@ -22,8 +22,6 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
-FULL = {f"full/{name}" for name in COLLECTION_METRICS}
-
 
 def test_scores_are_drawn_only_where_there_are_any(tmp_path):
     retrieval = mock.Mock(retriever="dense", with_task="dense")
@@ -49,7 +47,7 @@ def begin(monkeypatch):
 def test_metrics_report_and_files_have_what_is_promised(finished):
     result = json.loads(finished.metrics.read_text())
     for split in ("test", "validation"):
-        assert set(result[split]) == {*METRICS, *FULL}
+        assert set(result[split]) == {*METRICS, *(f"full/{name}" for name in COLLECTION_METRICS)}
         for name, value in result[split].items():
             low, high = result["intervals"][split][name]
             assert 0 <= low <= value <= high <= 1
@@ -155,14 +153,9 @@ def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_
     vectors = np.arange(1, 9, dtype="f4").reshape(2, 4) / 7
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(("mot1", "mot2"), vectors)]
     (tmp_path / "fr.vec").write_text("\n".join(["2 4", *lines]) + "\n")
-    settings = tiny(
-        document_embeddings=f"{tmp_path}/fr.vec" if not shared else "",
-        train_document_embeddings=shared,
-        token_weights="idf",
-        shared_vocabulary=shared,
-        epochs=1,
-    )
-    run = run_of(settings, tmp_path / "run")
+    own = {"document_embeddings": "" if shared else f"{tmp_path}/fr.vec", "token_weights": "idf"}
+    own |= {"train_document_embeddings": shared, "shared_vocabulary": shared, "epochs": 1}
+    run = run_of(tiny(**own), tmp_path / "run")
     model, documents = tasks.load_model(run), run.vocabulary_tokens("document")
     if not shared:
         rows = [documents.index(word) for word in ("mot1", "mot2")]

@@ -135,9 +135,8 @@ def test_translations_start_near_each_other(more, tiny, tmp_path):
 
 
 def test_vectors_of_words_of_pairs_start_and_those_of_cnn_as_short_as_random_ones(tiny, tmp_path):
-    of_towers = [
-        tiny(initial_vectors="bilingual", tower=kind) for kind in ("average_pooling", "cnn", "lstm")
-    ]
+    kinds = "average_pooling", "cnn", "lstm"
+    of_towers = [tiny(initial_vectors="bilingual", tower=kind) for kind in kinds]
     models = [start(settings, tmp_path / settings.model.tower)[1] for settings in of_towers]
     for role in ROLES:
         tables = [getattr(model, f"{role}_tower").embeddings.numpy() for model in models]
@@ -156,10 +155,9 @@ def test_ngrams_start_near_their_words(tiny, tmp_path, monkeypatch):
     word = next(w for w in range(2, tower.vocabulary_size) if tower.embeddings[w].numpy().any())
     alone = [b for b in ngrams[word] if np.count_nonzero(buckets == b) == 1]
     assert alone
+    expected = 0.3 * tower.embeddings[word]
     for bucket in alone:
-        np.testing.assert_allclose(
-            tower.ngram_embeddings[bucket], 0.3 * tower.embeddings[word], rtol=1e-5, atol=1e-6
-        )
+        np.testing.assert_allclose(tower.ngram_embeddings[bucket], expected, rtol=1e-5, atol=1e-6)
     monkeypatch.setattr(builder, "_DIMS_AT_ONCE", 3)  # the last piece is shorter
     _, pieced = start(settings, tmp_path / "pieces")
     for whole, of_pieces in zip(weights(trainer.task.model), weights(pieced), strict=True):

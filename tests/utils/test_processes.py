@@ -16,8 +16,7 @@ import pytest
 import tensorflow as tf
 
 from tests.cases import cases
-from tf_smoothclir.utils import devices, import_hooks, parallel, processes
-from tf_smoothclir.utils.memory import peak_memory
+from tf_smoothclir.utils import devices, import_hooks, memory, parallel, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
@@ -218,7 +217,7 @@ def test_the_peak_is_that_of_the_program_alone_not_of_the_one_that_started_it():
     printed = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, check=True)
     before, after = map(int, printed.stdout.split())
     assert after - before > 40 << 20
-    assert after < here.nbytes < peak_memory()
+    assert after < here.nbytes < memory.peak_memory()
 
 
 FAULTS = """

@@ -113,10 +113,8 @@ def test_languages_that_a_run_leaves_out_are_named_with_the_flag(form, make, cap
         warn_of_left_out(settings, ["document_language"])
         warn_of_left_out(both, ["document_language", "query_language"])
     (record,) = caplog.records
-    assert record.getMessage().endswith(
-        "documents in he are left out, as the run has --document_language=fr."
-        " --document_language=all reads them too."
-    )
+    said = "documents in he are left out, as the run has --document_language=fr."
+    assert record.getMessage().endswith(f"{said} --document_language=all reads them too.")
 
 
 def test_first_queries_are_those_that_the_judgments_name_first():

@@ -46,6 +46,7 @@ MISSING = [
     (PUBLISHED, "fr it", "--query_language=it: DIR has no queries in it; .*: en. Give .*=en"),
     (WITH_GERMAN, "de", "DIR/en2de.rel: .*no such file; next to it: en2fr.rel. Put the judg"),
 ]
+LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"
 
 
 def test_one_directory(make):
@@ -126,13 +127,12 @@ def archive(make, *blemishes):
     pages = range(1000, 1200)
     relations = [f"{page}\t{page}\t2" for page in pages]
     relations += [f"{page}\t{page + 1}\t1" for page in pages[:-1]]
-    return make(
-        {
-            "english/wiki_en.queries": "".join(f"{p}\tpage {p}\ttext {p}\n" for p in pages),
-            "french/wiki_fr.documents": "".join(f"{p}\tpage {p}\t texte {p}\n" for p in pages),
-            "french/en2fr.rel": "\n".join([*relations, *blemishes]) + "\n",
-        }
-    )
+    files = {
+        "english/wiki_en.queries": "".join(f"{p}\tpage {p}\ttext {p}\n" for p in pages),
+        "french/wiki_fr.documents": "".join(f"{p}\tpage {p}\t texte {p}\n" for p in pages),
+        "french/en2fr.rel": "\n".join([*relations, *blemishes]) + "\n",
+    }
+    return make(files)
 
 
 def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(make, caplog):
@@ -150,9 +150,6 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
     message = "rel:401: .*=0.007 allows fewer than 3 of 402 judgments .*: 1 repeat another one"
     with pytest.raises(InputError, match=message):
         RetrievalSet.load(opening.source_of(dataclasses.replace(settings, max_skipped=0.007)))
-
-
-LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"
 
 
 @pytest.fixture(scope="module")

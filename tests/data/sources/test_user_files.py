@@ -22,34 +22,6 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 ROWS = [["1", "a,b"], ["2", 'c "d"']]
-
-
-def opened(directory, **settings):
-    return source_of(DataSettings(data_dir=str(directory), **settings))
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write_bytes(content, name="file"):
-        (tmp_path / name).write_bytes(content)
-        return tmp_path / name
-
-    return write_bytes
-
-
-@cases(
-    "content, lines",
-    (b"a\nb\n \t\r\n\n", ["a", "b"]),
-    (b"a\r\nb\r\n", ["a", "b"]),
-    (b"a\r\r\nb\r", ["a\r", "b"]),  # one end of a line only
-    (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
-    (b" a \x00 \n", [" a \x00 "]),
-    ("été\u2028\x85x\n".encode(), ["été\u2028\x85x"]),
-)
-def test_lines_are_returned_unchanged(write, content, lines):
-    assert list(line_files.read_lines(write(content))) == list(enumerate(lines, start=1))
-
-
 texts = functools.partial(tables.read_table, role=TEXTS)
 NOT = "Give one JSON object per line"
 CUT = gzip.compress(b"a\n", mtime=0)[:-9]
@@ -81,47 +53,6 @@ BAD_FILES = [
     ("f.jsonl", b'{"a": "\\ud800"}\n', ":1", "the line is not JSON ('utf-8' codec", NOT),
     ("f.jsonl", b"[" * 100_000 + b"\n", ":1", "the line is not JSON (", NOT),
 ]
-
-
-@cases("name, content, line, reason, remedy", *BAD_FILES)
-def test_a_bad_file_is_an_error(write, name, content, line, reason, remedy):
-    path = write(content, name)
-    expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
-    with pytest.raises(InputError, match=f"^{expected}"):
-        list((texts if "." in name.removesuffix(".gz") else line_files.read_lines)(path))
-
-
-def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
-    assert next(texts(write(b"1\ta\n2\n", "f.tsv")))[0] == 1  # before a bad line
-    (row,) = texts(write(b'{"id": 1, "text": "\\ud83d\\ude00"}\n', "f.jsonl"))
-    assert row == (1, [1, "😀", ..., ...])
-    expected = f"{tmp_path / 'absent'}: cannot be read: No such file or directory. Check the path."
-    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
-        list(line_files.read_lines(tmp_path / "absent"))
-
-
-@cases(
-    "name, content, lines",
-    ("f.tsv", '1\ta,b\n2\tc "d"\n', (1, 2)),
-    ("f.tsv", 'title\tText\tyear\t"_ID"\n\ta,b\t7\t1\n\tc "d"\t7\t2\n', (2, 3)),
-    ("f.csv", 'text,id\n"a,b",1\n"c ""d""",2\n', (2, 3)),
-    ("f.csv", '\ufeffDoc-Id;Text\r\n1;a,b\r\n2;"c ""d"""\r\n', (2, 3)),
-    ("f.csv", 'id,text,x\n1,"a,b","\n\n"\n2,"c ""d""",\n\n', (2, 5)),
-    ("f.jsonl", '{"id": "1", "text": "a,b"}\n{"text": "c \\"d\\"", "_id": "2"}\n', (1, 2)),
-    ("f.CSV.GZ", 'id,own\n1,"a,b"\n2,"c ""d"""\n', (2, 3)),
-)
-def test_every_kind_of_table_has_the_same_rows(write, name, content, lines):
-    columns, content = {"text": "OWN"} if "own" in content else {}, content.encode()
-    path = write(gzip.compress(content, mtime=0) if name.endswith("GZ") else content, name)
-    rows = list(tables.read_table(path, TEXTS, columns))
-    assert [(number, values[:2]) for number, values in rows] == list(zip(lines, ROWS))
-
-
-def test_a_first_line_is_a_record_where_it_could_be_one(write):
-    path = write(b"query\ttrain\nq\ttest\n", "f.tsv")
-    assert list(tables.read_table(path, SPLITS)) == [(1, ["query", "train"]), (2, ["q", "test"])]
-
-
 TSV = {"documents.tsv": "d-1\tun liquide\nd-2\t\n", "queries.tsv": "q1\ta liquid\n"}
 TSV["judgments.tsv"] = "q1\td-1\t2\nq1\td-2\t0\n"
 JSONL = {
@@ -163,6 +94,74 @@ NAMED = {
     "documents.csv": "Seite,Inhalt\nd1,Apfel\n",
     "judgments.jsonl": '{"Nr": "q1", "Seite": "d1"}\n',
 }
+QUERIES = [Text("q1", "", "red"), Text("q2", "", "\nblue\t")]
+DOCUMENTS = [Text("d1", "Rouge", "rouge", "fr"), Text("d2", "", "blau")]
+JUDGMENTS = [Judgment("q1", "d1", 2), Judgment("q2", "d2", 1)]
+
+
+def opened(directory, **settings):
+    return source_of(DataSettings(data_dir=str(directory), **settings))
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_bytes(content, name="file"):
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    return write_bytes
+
+
+@cases(
+    "content, lines",
+    (b"a\nb\n \t\r\n\n", ["a", "b"]),
+    (b"a\r\nb\r\n", ["a", "b"]),
+    (b"a\r\r\nb\r", ["a\r", "b"]),  # one end of a line only
+    (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+    (b" a \x00 \n", [" a \x00 "]),
+    ("été\u2028\x85x\n".encode(), ["été\u2028\x85x"]),
+)
+def test_lines_are_returned_unchanged(write, content, lines):
+    assert list(line_files.read_lines(write(content))) == list(enumerate(lines, start=1))
+
+
+@cases("name, content, line, reason, remedy", *BAD_FILES)
+def test_a_bad_file_is_an_error(write, name, content, line, reason, remedy):
+    path = write(content, name)
+    expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
+    with pytest.raises(InputError, match=f"^{expected}"):
+        list((texts if "." in name.removesuffix(".gz") else line_files.read_lines)(path))
+
+
+def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
+    assert next(texts(write(b"1\ta\n2\n", "f.tsv")))[0] == 1  # before a bad line
+    (row,) = texts(write(b'{"id": 1, "text": "\\ud83d\\ude00"}\n', "f.jsonl"))
+    assert row == (1, [1, "😀", ..., ...])
+    expected = f"{tmp_path / 'absent'}: cannot be read: No such file or directory. Check the path."
+    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
+        list(line_files.read_lines(tmp_path / "absent"))
+
+
+@cases(
+    "name, content, lines",
+    ("f.tsv", '1\ta,b\n2\tc "d"\n', (1, 2)),
+    ("f.tsv", 'title\tText\tyear\t"_ID"\n\ta,b\t7\t1\n\tc "d"\t7\t2\n', (2, 3)),
+    ("f.csv", 'text,id\n"a,b",1\n"c ""d""",2\n', (2, 3)),
+    ("f.csv", '\ufeffDoc-Id;Text\r\n1;a,b\r\n2;"c ""d"""\r\n', (2, 3)),
+    ("f.csv", 'id,text,x\n1,"a,b","\n\n"\n2,"c ""d""",\n\n', (2, 5)),
+    ("f.jsonl", '{"id": "1", "text": "a,b"}\n{"text": "c \\"d\\"", "_id": "2"}\n', (1, 2)),
+    ("f.CSV.GZ", 'id,own\n1,"a,b"\n2,"c ""d"""\n', (2, 3)),
+)
+def test_every_kind_of_table_has_the_same_rows(write, name, content, lines):
+    columns, content = {"text": "OWN"} if "own" in content else {}, content.encode()
+    path = write(gzip.compress(content, mtime=0) if name.endswith("GZ") else content, name)
+    rows = list(tables.read_table(path, TEXTS, columns))
+    assert [(number, values[:2]) for number, values in rows] == list(zip(lines, ROWS))
+
+
+def test_a_first_line_is_a_record_where_it_could_be_one(write):
+    path = write(b"query\ttrain\nq\ttest\n", "f.tsv")
+    assert list(tables.read_table(path, SPLITS)) == [(1, ["query", "train"]), (2, ["q", "test"])]
 
 
 @cases("files", TSV, JSONL, MIXED, ids=["tsv", "jsonl", "mixed"])
@@ -387,10 +386,8 @@ def test_judgments_and_splits_that_are_not_read_are_named(open_set, make, caplog
     assert opened(directory / "of_mine").splits() is None
     named = [warning.message.rpartition("/")[2] for warning in caplog.records]
     reason = "not read because of its ending"
-    assert named == [
-        *(f"test.{end}: {reason}, which is not .tsv" for end in ("tsv.bak", "txt")),
-        f"of_mine: splits are drawn; {reason}: splits.txt",
-    ]
+    parts = [f"test.{end}: {reason}, which is not .tsv" for end in ("tsv.bak", "txt")]
+    assert named == [*parts, f"of_mine: splits are drawn; {reason}: splits.txt"]
 
 
 @cases("kind", UserDirectory, BeirDirectory)
@@ -418,11 +415,6 @@ BOTH = {"train": judged(0), "test": HEADER + "q0\t2\t1\n"}
 def test_defects_are_named(open_set, parts, message):
     with pytest.raises(InputError, match=message):
         RetrievalSet.load(open_set(parts))
-
-
-QUERIES = [Text("q1", "", "red"), Text("q2", "", "\nblue\t")]
-DOCUMENTS = [Text("d1", "Rouge", "rouge", "fr"), Text("d2", "", "blau")]
-JUDGMENTS = [Judgment("q1", "d1", 2), Judgment("q2", "d2", 1)]
 
 
 def records(source):

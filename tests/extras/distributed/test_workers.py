@@ -13,8 +13,7 @@ import tensorflow as tf
 
 from tests.cases import cases
 from tests.extras.distributed.worker_processes import WorkerProcesses
-from tests.training import test_checkpoints, test_trainer
-from tests.training.test_resume import results
+from tests.training import test_checkpoints, test_resume, test_trainer
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources import opening, source
@@ -33,6 +32,10 @@ from tf_smoothclir.training.train import train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
 TEXT = TextSettings(vocabulary_size=30)
+EPOCHS = 14
+TERM = signal.SIGTERM
+HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/device:CPU:0}} "
+TWO = {"worker": ["a:1", "b:1"]}
 
 
 def tiny_shards(tiny, directory, text, seed=13):
@@ -120,12 +123,6 @@ def test_what_does_not_fit_the_shards_is_refused_at_once(on_shards, tmp_path, ch
     assert not (tmp_path / "run").exists()
 
 
-EPOCHS = 14
-TERM = signal.SIGTERM
-HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/device:CPU:0}} "
-TWO = {"worker": ["a:1", "b:1"]}
-
-
 @pytest.fixture(scope="module")
 def workers_at(tiny, tmp_path_factory):
     """`workers_at(path)` are two workers whose run is `path / "run"`."""
@@ -195,7 +192,7 @@ def test_killed_workers_join_again_and_nothing_is_lost(workers_at, whole, tmp_pa
         workers.start(0, 1)
         workers.finish()
         assert digest(workers.log(0)) == digest(workers.log(1)) == digest(whole[1])
-    np.testing.assert_equal(results(run), results(whole[0]))
+    np.testing.assert_equal(test_resume.results(run), test_resume.results(whole[0]))
 
 
 def test_worker_that_starts_after_the_others_have_finished_exits(workers_at, whole, tmp_path):

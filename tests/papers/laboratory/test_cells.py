@@ -9,8 +9,7 @@ import pytest
 
 from tests.papers.laboratory.fakes import study_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
-from tf_smoothclir.papers.laboratory import cell_processes
-from tf_smoothclir.papers.laboratory.cells import TrainingCell
+from tf_smoothclir.papers.laboratory import cell_processes, cells
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
@@ -78,10 +77,10 @@ def test_a_full_disk_ends_all_cells_and_names_the_one(tmp_path):
 def test_a_cell_continues_after_its_data_have_moved(tmp_path):
     data_dir = write_tiny_set(tmp_path / "tiny")
     settings = tiny_settings(data_dir, tmp_path / "cache", epochs=1)
-    cell = TrainingCell(study_in(tmp_path), settings)
+    cell = cells.TrainingCell(study_in(tmp_path), settings)
     train(settings, cell.path)
     moved = changed(settings, {"data_dir": str(data_dir.rename(tmp_path / "moved"))})
-    again = TrainingCell(study_in(tmp_path), moved)
+    again = cells.TrainingCell(study_in(tmp_path), moved)
     assert again.path == cell.path
     again.complete()
     assert again.score_counts().sum() > 0

@@ -67,9 +67,8 @@ def test_the_best_mean_of_each_column_is_bold_and_the_marked_value_has_the_mark(
         ["3PartL2", *["**0.500**"] * len(METRICS), "", ""],  # equal means
     ]
     among = system_table("loss", systems, METRICS, rivals=systems[1:2])
-    assert [[cell.best for cell in row[1:]] for row in among.rows] == [
-        [is_rival] * len(METRICS) for is_rival in (False, True, False)
-    ]
+    best = [[cell.best for cell in row[1:]] for row in among.rows]
+    assert best == [[is_rival] * len(METRICS) for is_rival in (False, True, False)]
     assert [system.thresholds for system in systems[1:]] == ["0.2, 0.7", "0.2, 0.55, 0.9"]
 
 

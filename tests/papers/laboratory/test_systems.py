@@ -12,10 +12,9 @@ from tests.cases import cases
 from tests.papers.laboratory.fakes import finish, study_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.papers.laboratory import cells as module
-from tf_smoothclir.papers.laboratory import code_version
+from tf_smoothclir.papers.laboratory import code_version, reproduce
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import TrainingCell
-from tf_smoothclir.papers.laboratory.reproduce import opened
 from tf_smoothclir.papers.laboratory.systems import (
     beyond_edge,
     highest_score,
@@ -33,6 +32,7 @@ GRID = ((0.0, 0.5), (0.2, 0.7), (0.4, 0.75))
 CUTS = ((0.0, 0.4, 0.7), (0.2, 0.55, 0.9))
 GRIDS = {"thresholds": GRID, "cut_points": CUTS}
 SOSL, THREE_PART = EXPERIMENTS["table2"].rows[:2]
+PAIRS = tuple((low, high) for low in (0.0, 0.2, 0.4) for high in (0.5, 0.7, 0.9))
 
 
 def candidates(study, system=SOSL):
@@ -48,9 +48,7 @@ def candidates(study, system=SOSL):
     (SOSL, (None, None, None), (0.9, 0.9, 0.9), None),
     (THREE_PART, (0.4, 0.1), (0.5, 0.5), CUTS[0]),
 )
-def test_segments_are_the_best_on_validation_and_not_on_test(
-    tmp_path, system, validation, test, chosen
-):
+def test_segments_are_the_best_on_validation_alone(tmp_path, system, validation, test, chosen):
     study = study_in(tmp_path, seeds=(13, 14), grids=GRIDS, tune_epochs=2)
     cells = candidates(study, system).values()
     assert {cell.settings.training.epochs for cell in cells} == {2}
@@ -136,9 +134,6 @@ def test_grids_have_only_rising_values_and_those_of_the_authors():
             threshold_grids(lower, upper)
 
 
-PAIRS = tuple((low, high) for low in (0.0, 0.2, 0.4) for high in (0.5, 0.7, 0.9))
-
-
 def test_highest_score_by_hand_and_that_of_saturated_vectors():
     for dim, epsilon, expected in ((64, 0, 1), (64, 1.5, (8 / 9.5) ** 2), (4, 1, 4 / 9)):
         assert highest_score(dim, epsilon) == pytest.approx(expected)
@@ -178,12 +173,10 @@ def test_the_search_ends_although_it_always_finds_better_ones():
     assert all(-1 < low < high < 0.79 for low, high in tried)
 
 
-OF_PAPERS = "table1 table2 table3 figure1 figure2 figure3 figure4 figure5 yu2020_table1"
-OF_PAPERS += " yu2020_table2 yu2020_table3 yu2020_figure1 li2018_table1 li2018_table2 li2018_table3"
-
-
 def test_every_table_and_figure_of_the_papers_is_there():
-    assert list(EXPERIMENTS) == [*OF_PAPERS.split(), "li2018_pooled"]
+    names = "table1 table2 table3 figure1 figure2 figure3 figure4 figure5 yu2020_table1"
+    names += " yu2020_table2 yu2020_table3 yu2020_figure1 li2018_table1 li2018_table2 li2018_table3"
+    assert list(EXPERIMENTS) == [*names.split(), "li2018_pooled"]
 
 
 @cases("name", *(name for name, one in EXPERIMENTS.items() if one.rows))
@@ -208,8 +201,8 @@ def test_towers_of_table_3_are_those_of_the_papers_preset():
 
 def test_a_set_in_the_layout_of_wikiclir_is_not_the_papers_and_has_a_query_for_each_fold(tmp_path):
     study = study_in(tmp_path, tiny_settings(write_tiny_set(tmp_path / "tiny"), tmp_path / "cache"))
-    found = opened(study)
+    found = reproduce.opened(study)
     assert (found.name, found.is_published) == ("tiny-en-fr", False)
     assert found.fingerprint != study.fingerprint
     with pytest.raises(InputError, match="--matching_folds=99: there are 20 jud"):
-        opened(dataclasses.replace(study, matching=MatchingOptions(matching_folds=99)))
+        reproduce.opened(dataclasses.replace(study, matching=MatchingOptions(matching_folds=99)))

@@ -14,10 +14,8 @@ from tests.towers import test_towers as every_sequence_tower
 from tests.towers.test_towers import flat, padded
 from tests.training.test_trainer import start
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.papers.li2018 import pair_tasks
+from tf_smoothclir.papers.li2018 import pair_tasks, settings
 from tf_smoothclir.papers.li2018 import task as module
-from tf_smoothclir.papers.li2018.settings import AdversarialSettings
-from tf_smoothclir.papers.li2018.task import discriminator
 from tf_smoothclir.papers.li2018.towers import LinearTower, MaxLSTMTower, WordTanhTower, matrices
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.text.tokens import Tokens
@@ -28,6 +26,7 @@ TEXTS = [[2, 3, 3], [], [4]]
 TABLE = np.array([[9, 9], [8, 8], [1, -2], [0.5, 4], [0, 3]], np.float32)
 IDF = np.array([1, 1, 2, 0.5, 3])
 RANDOM = np.random.default_rng(3)
+OF_LSTM = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
 
 
 @cases("margin, beta", (0.3, 1.0), (-0.2, 10.0))
@@ -51,7 +50,7 @@ def test_translation_likelihood_and_accuracies_by_hand():
 
 
 def test_a_new_discriminator_is_at_minus_log_3_and_moves_no_vector():
-    layer = discriminator(4)
+    layer = module.discriminator(4)
     random = np.random.default_rng(0)
     texts = [tf.constant(random.normal(size=(n, 4)), tf.float32) for n in (3, 3, 6)]
     with tf.GradientTape() as tape:
@@ -77,7 +76,7 @@ def test_the_loss_of_encoders_by_hand():
     """γ1 2 + γ2 3 + γ3 5, and the norms over the number of training queries: 4 of 24 / 12."""
     names = ("translation_loss", "matching_loss", "monolingual_loss", "norms")
     parts = dict(zip(names, (2.0, 3.0, 5.0, 24.0)))
-    own = AdversarialSettings(gamma1=0.1, gamma2=10.0, gamma3=0.5, regularization=4.0)
+    own = settings.AdversarialSettings(gamma1=0.1, gamma2=10.0, gamma3=0.5, regularization=4.0)
     for stage, expected in ((1.0, 10 * 3 + 4 * 2 + 0.1 * 2 + 0.5 * 5), (0.0, 10 * 3 + 4 * 2)):
         assert module.encoder_loss(parts, own, 12, stage) == pytest.approx(expected)
 
@@ -137,9 +136,8 @@ def test_bae_rebuilds_both_bags_from_each_and_from_both_and_wants_codes_to_corre
     given = [[tf.constant(of, tf.float32) for of in both] for both in (bags, tables, biases)]
     loss, parts = pair_tasks.bae_loss(*given[:2], tf.constant(c, tf.float32), given[2])
     expected = {"rebuilding_loss": rebuilding, "correlation": correlated}
-    assert {name: float(value) for name, value in parts.items()} == pytest.approx(
-        expected, rel=1e-4
-    )
+    found = {name: float(value) for name, value in parts.items()}
+    assert found == pytest.approx(expected, rel=1e-4)
     assert float(loss) == pytest.approx(rebuilding - 4 * correlated, rel=1e-4)
 
 
@@ -172,9 +170,6 @@ def test_word_tanh_has_weight_and_bias_inside():
     expected = [added[2] + 2 * added[3], [0, 0], added[4]]
     np.testing.assert_allclose(tower(flat(TEXTS)), expected, rtol=1e-6)
     assert len(tower.trainable_weights) == 2  # the weights of words are not
-
-
-OF_LSTM = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
 
 
 @pytest.fixture

@@ -70,9 +70,8 @@ def test_marks_are_those_of_the_paper():
 def test_validation_chooses_translations_and_parameters(monkeypatch):
     """Those are chosen whose quality is highest, whatever the test queries say."""
     monkeypatch.setattr(module, "by_table", lambda table, spelling, most: np.eye(1) * most)
-    monkeypatch.setattr(
-        module, "collection_of", lambda texts: SimpleNamespace(occurrences=np.ones(1))
-    )
+    collection = SimpleNamespace(occurrences=np.ones(1))
+    monkeypatch.setattr(module, "collection_of", lambda texts: collection)
 
     def ranked(ranker, collection):
         values = vars(ranker).values()

@@ -109,9 +109,7 @@ def made_of_documents(relevant):
     return {"openings": openings, "opening_epochs": 1}
 
 
-def test_only_found_documents_make_triplets_and_nothing_to_train_on_is_an_error(
-    prepared, translations
-):
+def test_only_found_documents_make_triplets_and_none_at_all_is_an_error(prepared, translations):
     training, tokenized_set, _, _ = prepared
     options = made_of_documents([4, 1, NONE_FOUND])
     found = TripletBatches(tokenized_set, translations, training, **options).triplets(0)

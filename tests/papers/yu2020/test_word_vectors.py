@@ -15,8 +15,7 @@ from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
 from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
 from tf_smoothclir.interaction.networks.base import WordTables, unit_rows
 from tf_smoothclir.lexical.word_vectors import WordVectors
-from tf_smoothclir.papers.yu2020 import cells, networks
-from tf_smoothclir.papers.yu2020.experiments import EXACT
+from tf_smoothclir.papers.yu2020 import cells, experiments, networks
 from tf_smoothclir.papers.yu2020.matching_data import (
     aligned,
     content_words,
@@ -35,6 +34,23 @@ DOCUMENT_TABLE = _random.normal(size=(15, 6)).astype(np.float32)
 DOCUMENT_TABLE[2:5] = QUERY_TABLE[2:5] + 0.3 * DOCUMENT_TABLE[2:5]
 DOCUMENT_TABLE[6] = 3 * QUERY_TABLE[6]
 QUERY_TABLE[NO_VECTOR] = DOCUMENT_TABLE[NO_VECTOR] = 0
+TEXTS = [[5, 2, 7], [], [3, 3, 3, 4, 9]]
+ASKED, ANSWERS = [[2, 3, 3], [7], [1, NO_VECTOR]], [[4, 6], [9, 2, 9, 9], [], [6, 4]]
+QUERY, DOCUMENT = [2, 3, 6, 7], [4, 6, 2, 9, 10, 14, 2]
+NETWORKS = {
+    "knrm": Knrm,
+    "drmm": Drmm,
+    **{
+        f"match_pyramid-{kind}": lambda tables, kind=kind: MatchPyramid(tables, kind, kernels=4)
+        for kind in networks.INTERACTIONS
+    },
+    **{  # of Figure 1
+        f"match_pyramid-exact-{row.eta:g}": lambda tables, row=row: cells.build(row, None, tables)
+        for row in (experiments.EXACT[0], experiments.EXACT[-2])
+    },
+}
+KNOWN = tf.constant([[True] * 3])
+texts = st.lists(st.integers(1, 11), min_size=0, max_size=7)
 
 
 def padded(texts, length=None):
@@ -77,9 +93,6 @@ def test_a_rotation_of_the_space_is_undone():
         aligned(WordVectors(nothing, nothing), (np.array([2]), np.array([3])))
 
 
-TEXTS = [[5, 2, 7], [], [3, 3, 3, 4, 9]]
-
-
 @pytest.fixture
 def store(tmp_path):
     with RaggedWriter(tmp_path, "query", "<i4") as writer:
@@ -108,9 +121,6 @@ def test_content_words_have_letters_and_are_not_too_common(store):
     # With two texts counted, words of either stand in half of them; others in none.
     kept = content_words(vocabulary, store, np.array([0, 2]), most_common=0.4)
     assert kept.tolist() == [False, True, False, False, False, False, True, False, False, False]
-
-
-ASKED, ANSWERS = [[2, 3, 3], [7], [1, NO_VECTOR]], [[4, 6], [9, 2, 9, 9], [], [6, 4]]
 
 
 def scored(queries=ASKED, documents=ANSWERS, *, by_rarity=False):
@@ -154,23 +164,6 @@ def test_rarity_weights_words_of_documents_alone():
     # Counts leave out padding and unknown words.
     counts = word_counts(np.array([[2, 2, 1, 0], [5, 99, 0, 0]]), 6)
     np.testing.assert_array_equal(counts.toarray(), [[0, 0, 2, 0, 0, 0], [0, 0, 0, 0, 0, 1]])
-
-
-QUERY, DOCUMENT = [2, 3, 6, 7], [4, 6, 2, 9, 10, 14, 2]
-NETWORKS = {
-    "knrm": Knrm,
-    "drmm": Drmm,
-    **{
-        f"match_pyramid-{kind}": lambda tables, kind=kind: MatchPyramid(tables, kind, kernels=4)
-        for kind in networks.INTERACTIONS
-    },
-    **{  # of Figure 1
-        f"match_pyramid-exact-{row.eta:g}": lambda tables, row=row: cells.build(row, None, tables)
-        for row in (EXACT[0], EXACT[-2])
-    },
-}
-KNOWN = tf.constant([[True] * 3])
-texts = st.lists(st.integers(1, 11), min_size=0, max_size=7)
 
 
 def weights_of(network):

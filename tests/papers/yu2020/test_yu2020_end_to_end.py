@@ -11,8 +11,7 @@ from tests.training.fixtures import tokenized_by
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.trec import read_run
-from tf_smoothclir.interaction import reranker_learning
-from tf_smoothclir.interaction.learning import Learned
+from tf_smoothclir.interaction import learning, reranker_learning
 from tf_smoothclir.interaction.reranker_learning import learn_reranker
 from tf_smoothclir.papers import yu2020 as yu2020  # registers the networks
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
@@ -144,7 +143,7 @@ def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, monkeypa
         run = RunDirectory.load(tmp_path / "run")
         models, tokenized = load_models(run), tokenized_by(run)
         parts = models["reranked"].codes, tokenized, models.retrievers(tokenized)["lexical"]
-        unchanged = Learned(0, (0.0,), (), 0.0)
+        unchanged = learning.Learned(0, (0.0,), (), 0.0)
         monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
         # The seed determines the weights to begin with, whatever was drawn before.
         learned = [learn_reranker(network, *parts, depth=5, seed=seed) for seed in (1, 1, 2)]

@@ -7,10 +7,8 @@ from tests.data.test_retrieval_set import ids
 from tests.papers.laboratory.fakes import study_in
 from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.evaluation.trec import RunMetrics
-from tf_smoothclir.papers.yu2020 import experiments
-from tf_smoothclir.papers.yu2020.figure1 import similarities
+from tf_smoothclir.papers.yu2020 import experiments, figure1, tables
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
-from tf_smoothclir.papers.yu2020.tables import claims_table
 from tf_smoothclir.utils.errors import InputError
 
 
@@ -51,7 +49,7 @@ def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():
     rows["BWE-Agg-Add"] = noise
     queries = tuple(map(str, range(200)))
     found = {name: RunMetrics(queries, {"MAP": of}, 0, 0, 0) for name, of in rows.items()}
-    table = claims_table(found, {name: values.mean() for name, values in rows.items()})
+    table = tables.claims_table(found, {name: values.mean() for name, values in rows.items()})
     verdicts = {row[1]: row[4] for row in table.rows}
     assert verdicts["MP-Cosine - MP-TbT-QT"] == "holds"
     assert verdicts["KNRM-Cosine - KNRM-TbT-QT"] == "the reverse"
@@ -63,15 +61,14 @@ def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():
 def test_moments_and_shares_by_hand():
     """Cosines 1, 0, 0, 1, 0.6, 0.8: mean 3.4/6, mean square 3/6."""
     rows = np.array([[1, 0], [0, 1]], np.float32)
-    found = similarities(rows, np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32))
+    found = figure1.similarities(rows, np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32))
     values = np.array([1, 0, 0.6, 0, 1, 0.8])
     assert found.counts.sum() == 6
     assert found.mean == pytest.approx(3.4 / 6)
     assert found.deviation == pytest.approx(np.sqrt(3 / 6 - (3.4 / 6) ** 2))
     assert found.skew == pytest.approx((((values - 3.4 / 6) / values.std()) ** 3).mean(), abs=1e-5)
-    assert [found.share_from(eta) for eta in (-1, 0.6, 0.61, 0.8, 0.9)] == pytest.approx(
-        [1, 4 / 6, 3 / 6, 3 / 6, 2 / 6]
-    )
+    shares = [found.share_from(eta) for eta in (-1, 0.6, 0.61, 0.8, 0.9)]
+    assert shares == pytest.approx([1, 4 / 6, 3 / 6, 3 / 6, 2 / 6])
 
 
 def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_once(small_set):
