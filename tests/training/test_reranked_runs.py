@@ -112,7 +112,7 @@ def test_validation_decides_about_related_ones(models, first_stage, tokenized, m
 def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch, falls, refused):
     """A network that looks for the best document alone puts related ones below random ones."""
     validation = reranker_learning.FirstStageValidation(tokenized.retrieval_set, first_stage, 5)
-    of_lists, calls = reranker_learning.per_query_metrics, []
+    of_lists, calls = reranker_learning.list_metrics, []
 
     def measured(*args):
         """NDCG@5 rises with each share that is tried, and MAP falls."""
@@ -120,7 +120,7 @@ def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch,
         found, rises = of_lists(*args), 0.01 * len(calls)
         return {"NDCG@5": found["NDCG@5"] + rises, "MAP": found["MAP"] - falls * rises}
 
-    monkeypatch.setattr(reranker_learning, "per_query_metrics", measured)
+    monkeypatch.setattr(reranker_learning, "list_metrics", measured)
     silent = SimpleNamespace(score=lambda lists: np.zeros(len(lists.document_rows), np.float32))
     _, share, values = validation.best(silent)
     # MRR@10 stays: each share adds 0.01 / 2 to the mean of NDCG@5 and MRR@10.
