@@ -17,6 +17,14 @@ EM learns probabilities of classes of words (`word_classes`): with C(w) the clas
     T(w | t) = Σ c(w', t') / Σ c(w", t')    over w' in C(w), t' in C(t), any w",
 
 and the last round counts words by these, which tells the words of a class apart.
+
+A page that says what the query says somewhere has many words that the query does not ask for, and a
+rare word of the query may take any of them for its translation. There the two directions have to
+agree, as Liang, Taskar and Klein, "Alignment by Agreement", HLT-NAACL 2006, have it: what t is
+expected to count for w is multiplied by the probability that w, of all words of the query, stands
+for t, with I(t | w) = c(w, t) / Σ_t' c(w, t'),
+
+    n(w, q) I(t | w) / Σ_w' n(w', q) I(t | w').
 """
 
 from __future__ import annotations
@@ -36,6 +44,7 @@ ROUNDS = 6
 CLASS_LETTERS = 5  # 4 serve as well; 3 and 6, small sets in Estonian and Kazakh less
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
 LEAST_PROBABILITY = 0.005
+_LEAST_SUM = np.float32(1e-15)  # of probabilities, which are divided by it
 _ALIGNMENTS_AT_ONCE = 1 << 20  # of one thread
 
 
@@ -50,17 +59,25 @@ class WordClasses(NamedTuple):
         """The classes of `sizes` words of queries and of documents, which these begin with."""
         return cls(*map(word_classes, vocabularies, sizes))
 
-    def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The cell of classes of each cell `[document word, query word]`; the rows of these."""
+    def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> Ties:
+        """The cells of classes that cells `[document word, query word]` are in."""
         number, sizes = len(rows), (self.queries.max() + 1, self.documents.max() + 1)
         one_row = np.arange(number, dtype=np.int32), self.queries[columns], [0, number]
         by_column = sp.csr_array(one_row, shape=(1, sizes[0])).tocsc()  # a counting sort
-        _, of_classes, places = cells(
+        of_queries, of_documents, places = cells(
             by_column.indptr, self.documents[rows[by_column.data]], sizes[1]
         )
         of_cells = np.empty(number, np.int32)
         of_cells[by_column.data] = places
-        return of_cells, of_classes
+        return Ties(of_cells, of_documents, of_queries)
+
+
+class Ties(NamedTuple):
+    """Entries of a table that have one probability: those of one cell of classes."""
+
+    cells: np.ndarray  # `[entries]` int32, the cell of each
+    rows: np.ndarray  # `[cells]` int32, the class of document words of each
+    columns: np.ndarray  # the same of query words
 
 
 def word_classes(words: Sequence[str], size: int) -> np.ndarray:
@@ -119,10 +136,10 @@ class Alignments:
     rows: np.ndarray  # `[entries]` int32, the document word of each entry of the table
     columns: np.ndarray  # `[entries]` int32, its query word, sorted
     shape: tuple[int, int]
-    # Entries of one class cell have one probability: `[entries]` int32, the cell of each;
-    # `[cells]` int32, the class of document words of each cell.
-    tied: np.ndarray
-    tied_rows: np.ndarray
+    ties: Ties
+    # `[alignments]` int32, as the data of the matrix: the entry of a matrix of all texts, `[pairs,
+    # document words]`, that each reads.
+    places: np.ndarray
 
     @classmethod
     def of(
@@ -142,9 +159,9 @@ class Alignments:
         shape = documents.shape[1], queries.shape[1]
         of_words = ends[np.searchsorted(words, np.arange(shape[1] + 1))]
         columns, rows, slots = cells(of_words, documents.indices[places], shape[0])
-        tied, tied_rows = np.arange(len(rows), dtype=np.int32), rows
+        ties = Ties(np.arange(len(rows), dtype=np.int32), rows, columns)
         if classes is not None and len(rows):
-            tied, tied_rows = classes.of_cells(rows, columns)
+            ties = classes.of_cells(rows, columns)
         shares = documents.data[places].astype(np.float32)
         if diagonal is not None:
             shares *= diagonal.factors(order, places, np.diff(ends))
@@ -156,8 +173,8 @@ class Alignments:
             rows=rows,
             columns=columns,
             shape=shape,
-            tied=tied,
-            tied_rows=tied_rows,
+            ties=ties,
+            places=places,
         )
 
     def with_shares(self, documents: sp.csr_array) -> Alignments:
@@ -177,29 +194,32 @@ class Alignments:
         return float(self.counts[counted] @ np.log(sums[counted] / whole[counted]))
 
     def learn_counts(
-        self, pair_weights: np.ndarray, rounds: int = ROUNDS
+        self, pair_weights: np.ndarray, rounds: int = ROUNDS, *, agree: bool = False
     ) -> Iterator[sp.csr_array]:
         """Yields c(w, t) of the last round of EM for each table by `[pairs, tables]` weights."""
         # `[document words, query words]` float32: the row of each word of a pair is proportional to
         # its T, all others are empty. Several tables are learned in one pass over the alignments,
         # which is what takes time; the first round has equal probabilities.
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
-        tied = self.tied.astype(np.intp)
         # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1.
         table = np.ones((len(self.rows), counts.shape[1]), np.float32)
-        expected = table.copy()
-        expect = functools.partial(self._expect, table, counts, expected)
+        expected, inverse = table.copy(), table.copy() if agree else None
+        expect = functools.partial(self._expect, table, inverse, counts, expected)
+        tied = self.ties.cells.astype(np.intp)
         for one_round in range(rounds):
             if one_round and len(tied):
-                for of_one, probabilities in zip(expected.T, table.T):
+                for number, of_one in enumerate(expected.T):
                     # These arrays are the largest, so no more of them are made.
-                    of_cells = np.bincount(tied, of_one, len(self.tied_rows)).astype(np.float32)
-                    totals = _sums(self.tied_rows, of_cells)
-                    of_cells /= np.where(totals > 0, totals, 1)[self.tied_rows]
-                    np.take(of_cells, tied, out=probabilities, mode="clip")
-            for _ in map_in_threads(expect, self._parts()):
+                    of_cells = np.bincount(tied, of_one, len(self.ties.rows)).astype(np.float32)
+                    of_tied = _shares(of_cells, self.ties.rows)
+                    np.take(of_tied, tied, out=table[:, number], mode="clip")
+                    if inverse is not None:
+                        of_tied = _shares(of_cells, self.ties.columns)
+                        np.take(of_tied, tied, out=inverse[:, number], mode="clip")
+            texts = None if inverse is None else self._texts(inverse)
+            for _ in map_in_threads(functools.partial(expect, texts), self._parts()):
                 pass
-        del table, expect
+        del table, inverse, expect
         rows, columns, shape = self.rows, self.columns, self.shape  # the matrix is let go
         return (
             sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=shape)
@@ -209,20 +229,58 @@ class Alignments:
     def _expect(
         self,
         table: np.ndarray,
+        inverse: np.ndarray | None,
         counts: np.ndarray,
         expected: np.ndarray,
+        texts: np.ndarray | None,
         part: tuple[slice, slice],
     ) -> None:
         """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table."""
         words, entries = part
-        ends, of_entries = self.matrix.indptr[words.start : words.stop + 1], table[entries]
+        matrix, places = self._part(part)
+        of_entries = table[entries]
+        sums = matrix @ of_entries  # P(w | d), of each query word
+        odds = counts[words] / np.maximum(sums, _LEAST_SUM)
+        if texts is None:
+            np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
+            return
+        # Times n(w, q) I(t | w) p(t | d) / Σ_w' n(w', q) I(t | w') p(t | d), in which I(t | w) is
+        # of the entry and p(t | d), which cancels, tells words of a text near the query word.
+        odds *= self.counts[words, None]
+        shares = matrix.data * matrix.data
+        of_entries *= inverse[entries]
+        for number, of_texts in enumerate(texts):
+            matrix.data = shares * of_texts[places]
+            np.multiply(
+                matrix.T @ odds[:, number], of_entries[:, number], out=expected[entries, number]
+            )
+
+    def _texts(self, inverse: np.ndarray) -> np.ndarray:
+        """1 / Σ_w n(w, q) I(t | w) p(t | d), `[tables, words of all texts]` float32."""
+
+        def of_part(part: tuple[slice, slice]) -> list[np.ndarray]:
+            matrix, places = self._part(part)
+            of_words, size = self.counts[part[0]], (matrix.shape[0], number)
+            of_entries = inverse[part[1]].T[:, matrix.indices]
+            of_texts = ((matrix.data * one, places, matrix.indptr) for one in of_entries)
+            return [sp.csr_array(one, shape=size).T @ of_words for one in of_texts]
+
+        number = self.places.max(initial=-1) + 1
+        sums = np.zeros((inverse.shape[1], number), np.float32)
+        for of_tables in map_in_threads(of_part, self._parts()):
+            for of_table, one in zip(sums, of_tables):
+                of_table += one
+        return 1 / np.maximum(sums, _LEAST_SUM)
+
+    def _part(self, part: tuple[slice, slice]) -> tuple[sp.csr_array, np.ndarray]:
+        """Rows of the matrix with the only columns that they have, and the places of these."""
+        words, entries = part
+        ends = self.matrix.indptr[words.start : words.stop + 1]
         inside = slice(ends[0], ends[-1])
         columns = self.matrix.indices[inside] - entries.start
-        shape = len(ends) - 1, len(of_entries)
+        shape = len(ends) - 1, entries.stop - entries.start
         matrix = sp.csr_array((self.matrix.data[inside], columns, ends - ends[0]), shape=shape)
-        sums = matrix @ of_entries  # P(w | d), of each query word
-        odds = np.divide(counts[words], sums, out=np.zeros_like(sums), where=sums > 0)
-        np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
+        return matrix, self.places[inside]
 
     def _parts(self) -> Iterator[tuple[slice, slice]]:
         """Rows of the matrix, those of some query words, and the only columns that they have."""
@@ -233,13 +291,14 @@ class Alignments:
         return zip(*(map(slice, one, one[1:]) for one in limits))
 
 
-def _sums(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sums of values by number, float32; `np.bincount` copies what it gets, so it gets parts."""
-    sums = np.zeros(numbers.max(initial=-1) + 1)
-    for begin in range(0, len(numbers), _ALIGNMENTS_AT_ONCE):
+def _shares(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """The share that each value has of its group, float32."""
+    # `np.bincount` copies what it gets, so it gets parts.
+    sums = np.zeros(groups.max(initial=-1) + 1)
+    for begin in range(0, len(groups), _ALIGNMENTS_AT_ONCE):
         part = slice(begin, begin + _ALIGNMENTS_AT_ONCE)
-        sums += np.bincount(numbers[part], values[part], len(sums))
-    return sums.astype(np.float32)
+        sums += np.bincount(groups[part], values[part], len(sums))
+    return values / np.where(sums > 0, sums, 1).astype(np.float32)[groups]
 
 
 def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

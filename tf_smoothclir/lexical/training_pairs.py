@@ -98,7 +98,9 @@ class TrainingPairs:
             queries = np.concatenate([queries, self.lower.queries])
             weights = np.append(weights, lower_grades * self._lower_weights)
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
-        learned = self._alignments(profile, bool(lower_grades)).learn_counts(of_parts)
+        learned = self._alignments(profile, bool(lower_grades)).learn_counts(
+            of_parts, agree=not self.are_parallel
+        )
         if len(parts) > 1:  # who asks for parts asks for nothing afterwards
             self._latest = None
         for counts in learned:
