@@ -201,7 +201,8 @@ class Alignments:
         # its T, all others are empty. Several tables are learned in one pass over the alignments,
         # which is what takes time; the first round has equal probabilities.
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
-        # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1.
+        # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1. And
+        # I(t | w), whose columns do, if both directions have to agree.
         table = np.ones((len(self.rows), counts.shape[1]), np.float32)
         expected, inverse = table.copy(), table.copy() if agree else None
         expect = functools.partial(self._expect, table, inverse, counts, expected)
@@ -211,13 +212,13 @@ class Alignments:
                 for number, of_one in enumerate(expected.T):
                     # These arrays are the largest, so no more of them are made.
                     of_cells = np.bincount(tied, of_one, len(self.ties.rows)).astype(np.float32)
-                    of_tied = _shares(of_cells, self.ties.rows)
-                    np.take(of_tied, tied, out=table[:, number], mode="clip")
+                    of_rows = _shares(of_cells, self.ties.rows)
+                    np.take(of_rows, tied, out=table[:, number], mode="clip")
                     if inverse is not None:
-                        of_tied = _shares(of_cells, self.ties.columns)
-                        np.take(of_tied, tied, out=inverse[:, number], mode="clip")
-            texts = None if inverse is None else self._texts(inverse)
-            for _ in map_in_threads(functools.partial(expect, texts), self._parts()):
+                        of_columns = _shares(of_cells, self.ties.columns)
+                        np.take(of_columns, tied, out=inverse[:, number], mode="clip")
+            scales = None if inverse is None else self._scales(inverse)
+            for _ in map_in_threads(functools.partial(expect, scales), self._parts()):
                 pass
         del table, inverse, expect
         rows, columns, shape = self.rows, self.columns, self.shape  # the matrix is let go
@@ -232,48 +233,47 @@ class Alignments:
         inverse: np.ndarray | None,
         counts: np.ndarray,
         expected: np.ndarray,
-        texts: np.ndarray | None,
+        scales: np.ndarray | None,
         part: tuple[slice, slice],
     ) -> None:
-        """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table."""
+        """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table, agreed on or not."""
         words, entries = part
         matrix, places = self._part(part)
         of_entries = table[entries]
         sums = matrix @ of_entries  # P(w | d), of each query word
         odds = counts[words] / np.maximum(sums, _LEAST_SUM)
-        if texts is None:
+        if inverse is None:
             np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
             return
-        # Times n(w, q) I(t | w) p(t | d) / Σ_w' n(w', q) I(t | w') p(t | d), in which I(t | w) is
-        # of the entry and p(t | d), which cancels, tells words of a text near the query word.
+        # What is multiplied by n(w, q) I(t | w) p(t | d) and its scale: the n(w, q) is of a query
+        # word, the I(t | w) of an entry, and all else of an alignment.
         odds *= self.counts[words, None]
-        shares = matrix.data * matrix.data
         of_entries *= inverse[entries]
-        for number, of_texts in enumerate(texts):
-            matrix.data = shares * of_texts[places]
-            np.multiply(
-                matrix.T @ odds[:, number], of_entries[:, number], out=expected[entries, number]
-            )
+        squares = matrix.data * matrix.data
+        for number, scale in enumerate(scales):
+            matrix.data = squares * scale[places]
+            agreed = matrix.T @ odds[:, number]
+            np.multiply(agreed, of_entries[:, number], out=expected[entries, number])
 
-    def _texts(self, inverse: np.ndarray) -> np.ndarray:
-        """1 / Σ_w n(w, q) I(t | w) p(t | d), `[tables, words of all texts]` float32."""
+    def _scales(self, inverse: np.ndarray) -> np.ndarray:
+        """1 / Σ_w n(w, q) I(t | w) p(t | d), `[tables, entries of all texts]` float32."""
+        # That p(t | d), which cancels, holds the factors of a diagonal too, if there is one.
 
-        def of_part(part: tuple[slice, slice]) -> list[np.ndarray]:
+        def sums_of(part: tuple[slice, slice]) -> list[np.ndarray]:
             matrix, places = self._part(part)
-            of_words, size = self.counts[part[0]], (matrix.shape[0], number)
-            of_entries = inverse[part[1]].T[:, matrix.indices]
-            of_texts = ((matrix.data * one, places, matrix.indptr) for one in of_entries)
-            return [sp.csr_array(one, shape=size).T @ of_words for one in of_texts]
+            of_tables = matrix.data * inverse[part[1]].T[:, matrix.indices]
+            shape = len(matrix.indptr) - 1, sums.shape[1]
+            of_texts = (sp.csr_array((one, places, matrix.indptr), shape) for one in of_tables)
+            return [one.T @ self.counts[part[0]] for one in of_texts]
 
-        number = self.places.max(initial=-1) + 1
-        sums = np.zeros((inverse.shape[1], number), np.float32)
-        for of_tables in map_in_threads(of_part, self._parts()):
-            for of_table, one in zip(sums, of_tables):
+        sums = np.zeros((inverse.shape[1], self.places.max(initial=-1) + 1), np.float32)
+        for of_part in map_in_threads(sums_of, self._parts()):
+            for of_table, one in zip(sums, of_part):
                 of_table += one
         return 1 / np.maximum(sums, _LEAST_SUM)
 
     def _part(self, part: tuple[slice, slice]) -> tuple[sp.csr_array, np.ndarray]:
-        """Rows of the matrix with the only columns that they have, and the places of these."""
+        """Some rows of the matrix, with the only columns that they have, and their places."""
         words, entries = part
         ends = self.matrix.indptr[words.start : words.stop + 1]
         inside = slice(ends[0], ends[-1])
