@@ -71,7 +71,7 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
 def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(texts, model):
     again = TableLearner(texts, seed=13, initial=model).model()
     assert again.describe() == model.describe()
-    for name in ("fields", "feedback", "length_power", "mean_length", "lower_grades"):
+    for name in ("fields", "feedback", "length_power", "mean_length", "lower_grades", "agreement"):
         assert getattr(again, name) == getattr(model, name)
     for name in ("background", "weights"):
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
@@ -247,6 +247,41 @@ def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power
     assert (found.length_power, found.on_documents) == (power, True)
     assert found.feedback == learning.FEEDBACK_WEIGHTS[best_feedback]
     assert found.mean_length == np.diff(texts.documents.offsets).mean()
+
+
+@cases(
+    "gain, parallel, is_judged, chosen",
+    (0.1, False, True, True),
+    (0.0, False, True, False),
+    (0.1, True, True, False),
+    (0.1, False, False, False),  # with what is measured by chance
+)
+def test_directions_agree_where_that_is_better_and_texts_are_not_parallel(
+    texts, monkeypatch, gain, parallel, is_judged, chosen
+):
+    def measured(self, profile, lower_grades):
+        return np.full((4, 3), 0.5 + gain * self._documents.pairs.agree)
+
+    monkeypatch.setattr(TableLearner, "_measured", measured)
+    monkeypatch.setattr(training_pairs.TrainingPairs, "are_parallel", parallel)
+    learner = TableLearner(texts, seed=13)
+    judged = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
+    learner._texts = SimpleNamespace(retrieval_set=judged)
+    learner._choose_agreement(FLAT)
+    assert learner._documents.pairs.agree == chosen
+    if parallel or not is_judged:
+        return
+    model = TableLearner(texts, seed=13).table()
+    assert model.agreement == chosen
+    pairs = training_pairs.TrainingPairs(texts)
+    expected, others = pairs, pairs.agreeing()
+    if chosen:
+        expected, others = others, expected
+    (expected, _), (others, _) = (of.whole_table(model.fields[0], 0.0) for of in (expected, others))
+    np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
+    assert np.abs(expected - others).max() > 0.01
+    again = TableLearner(texts, seed=13, initial=dataclasses.replace(model, on_documents=True))
+    assert again.table().agreement == chosen
 
 
 def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):

@@ -100,15 +100,19 @@ class TableLearner:
             self._documents.background = self._initial.background
             texts.lookalikes = self._initial.lookalikes(texts.lookalikes)
         if passage_words:
-            can_choose = learnable and texts.retrieval_set.source.is_judged
             if self.keeps_choices:
                 passage_words = (initial.passage_words or passage_words[0],)
-            self._choose_passages(passage_words if can_choose else passage_words[:1])
+            self._choose_passages(passage_words if self._can_choose else passage_words[:1])
 
     @property
     def keeps_choices(self) -> bool:
         """Whether the choices are those of the initial model."""
         return self._initial is not None and self._initial.model.on_documents
+
+    @property
+    def _can_choose(self) -> bool:
+        """Whether pairs teach a table and judgments measure it."""
+        return bool(len(self._mates.queries)) and self._texts.retrieval_set.source.is_judged
 
     def _choose_passages(self, lengths: Sequence[int]) -> None:
         """Cuts documents into passages: shorter ones while that is better beyond chance."""
@@ -151,9 +155,12 @@ class TableLearner:
         if self.keeps_choices:
             initial = self._initial.model
             profile, self._lower_grades = initial.fields[0], initial.lower_grades
+            if initial.agreement:
+                self._documents = self._documents.agreeing()
         else:
             profile = self._best_title_weight(self._best_profile())
             self._lower_grades = self._best_lower_grades(profile)
+            self._choose_agreement(profile)
         self._dictionary_share = self._best_dictionary_share(profile)
         fields = (profile,) if profile == FLAT else (profile, FLAT)
         weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
@@ -169,6 +176,7 @@ class TableLearner:
             passage_words=self._passage_words,
             dictionary=self._dictionary_share,
             lower_grades=self._lower_grades,
+            agreement=self._documents.pairs.agree,
         )
         return self._initial.with_its_choices(model) if self.keeps_choices else model
 
@@ -196,8 +204,7 @@ class TableLearner:
         """A profile with the weight of words of titles: more if that is better beyond chance."""
         # No metric may fall: names of books find related verses, and lose the verse that is meant.
         has_titles = self._texts.documents.starts is not None
-        can_choose = len(self._mates.queries) and self._texts.retrieval_set.source.is_judged
-        if not has_titles or not can_choose:
+        if not has_titles or not self._can_choose:
             return profile
         heavier = [(dataclasses.replace(profile, title=one), 0.0) for one in TITLE_WEIGHTS]
         return self._last_better([(profile, 0.0), *heavier], may_fall=False)[0]
@@ -207,6 +214,15 @@ class TableLearner:
         can_choose = len(self._mates.queries) and len(self._documents.pairs.lower.queries)
         weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
         return self._last_better([(profile, weight) for weight in weights], may_fall=True)[1]
+
+    def _choose_agreement(self, profile: PositionProfile) -> None:
+        """Learns by agreement where texts are not parallel, if that is better beyond chance."""
+        if not self._can_choose or self._documents.pairs.are_parallel:
+            return
+        plain, measured = self._documents, self._measured(profile, self._lower_grades)
+        self._documents = plain.agreeing()
+        if not is_better(self._measured(profile, self._lower_grades), measured):
+            self._documents = plain
 
     def _last_better(
         self, rising: Sequence[tuple[PositionProfile, float]], *, may_fall: bool

@@ -34,6 +34,7 @@ class _Choices:
     # What a training pair of a lower grade counted in learning the table, where one of the highest
     # counts 1.
     lower_grades: float = 0.0
+    agreement: bool = False  # whether the table was learned by agreement of both directions
     on_documents: bool = False  # whether the choices were made on documents, not on sentences
     # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
     # scores as they are.
@@ -128,6 +129,7 @@ class LexicalModel(_Choices):
             "fields": [dataclasses.asdict(field) for field in self.fields],
             "dictionary": self.dictionary,
             "lower_grades": self.lower_grades,
+            "agreement": self.agreement,
             "length_power": self.length_power,
             "language_factors": self.language_factors,
             "passage_words": self.passage_words,
@@ -145,6 +147,8 @@ class LexicalModel(_Choices):
             length += f"; scores by language times {', '.join(factors)}"
         if self.passage_words:
             length += f"; passages of {self.passage_words} words"
+        if self.agreement:
+            length += "; learned by agreement"
         chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",

@@ -87,6 +87,12 @@ class ScoredDocuments:
         cut.pairs = pairs
         return cut
 
+    def agreeing(self) -> ScoredDocuments:
+        """The same with tables that both directions agree on."""
+        agreeing = copy.copy(self)
+        agreeing.pairs, agreeing.measured = self.pairs.agreeing(), {}
+        return agreeing
+
     def _answers(self, pairs: TrainingPairs, seed: int) -> np.ndarray:
         """The passage of each mate that says most of what its query says, `[pairs]` int."""
         # Nobody says which one that is. A table of other pairs does: one that was learned from a

@@ -63,6 +63,7 @@ class TrainingPairs:
         weights = retrieval_set.weights
         self._weights, self._lower_weights = weights[of_highest], weights[of_lower]
         self._texts = texts
+        self.agree = False  # whether both directions of EM do
         self._read(texts.documents.of(self.mates.documents))
 
     def _read(self, mates: Words) -> None:
@@ -75,6 +76,12 @@ class TrainingPairs:
         of_passages = copy.copy(self)
         of_passages._read(mates)
         return of_passages
+
+    def agreeing(self) -> TrainingPairs:
+        """The same pairs, for tables of agreement."""
+        agreeing = copy.copy(self)
+        agreeing.agree, agreeing._whole_tables, self._latest = True, {}, None
+        return agreeing
 
     def whole_table(
         self, profile: PositionProfile, lower_grades: float
@@ -99,7 +106,7 @@ class TrainingPairs:
             weights = np.append(weights, lower_grades * self._lower_weights)
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
         learned = self._alignments(profile, bool(lower_grades)).learn_counts(
-            of_parts, agree=not self.are_parallel
+            of_parts, agree=self.agree
         )
         if len(parts) > 1:  # who asks for parts asks for nothing afterwards
             self._latest = None
