@@ -16,6 +16,7 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
+from tf_smoothclir.lexical.training_pairs import AGREEMENTS
 from tf_smoothclir.lexical.words import FLAT, PositionProfile
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
@@ -29,6 +30,7 @@ class Variant:
     words: int = 1000  # of a document of the highest grade, the first that are learned from
     # Weight of pairs of a grade below the highest; pairs of the highest have 1.
     lower_grades: float = 0.0
+    agreement: float = 0.0  # share of the counts of EM
     least: float = 0.005  # probabilities below it are left out
 
 
@@ -43,6 +45,7 @@ def variants(profile: PositionProfile) -> dict[str, Variant]:
         "default": plain,
         **{f"first {n} words": with_(words=n) for n in (20, 40, 80)},
         **{f"lower grades weigh {w:g}": with_(lower_grades=w) for w in (0.01, 0.03, 0.1, 0.3)},
+        **{f"agreement {a:g}": with_(agreement=a) for a in AGREEMENTS},
         **{f"least {p:g}": with_(least=p) for p in (0.0, 0.001, 0.02, 0.05, 0.1, 0.2)},
     }
 
@@ -81,7 +84,9 @@ def _measured(texts, variant: Variant) -> dict[str, float]:
     begin = time.perf_counter()
     pairs = TrainingPairs(texts)
     pairs = pairs.of_passages(cut.of(pairs.mates.documents))
-    ((table, _),) = pairs.tables(variant.profile, variant.lower_grades, [pairs.training])
+    ((table, _),) = pairs.tables(
+        variant.profile, variant.lower_grades, variant.agreement, [pairs.training]
+    )
     table = pruned(table, variant.least)
     seconds = time.perf_counter() - begin
     shares = texts.documents.matrix(variant.profile)

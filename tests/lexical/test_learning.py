@@ -22,7 +22,7 @@ from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.lexical import learning, pseudo_queries, training_pairs, words
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import LexicalTexts, TableLearner
-from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
+from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.words import FLAT, PositionProfile
@@ -96,7 +96,7 @@ def test_positions_count_alike_unless_another_is_better(texts, monkeypatch, gain
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
 
-    def measured(self, profile, lower_grades):
+    def measured(self, profile, lower_grades, agreement=0.0):
         return np.full((4, 3), 0.5 + own * (profile != FLAT))
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
@@ -105,7 +105,7 @@ def test_positions_count_alike_unless_another_is_better(texts, monkeypatch, gain
     monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
     taken = chosen if own else FLAT
     assert TableLearner(texts, seed=13).model().fields == tuple(dict.fromkeys([taken, FLAT]))
-    assert asked[0] == (FLAT, 0)  # all are measured by one table
+    assert asked[0] == (FLAT, 0, 0)  # all are measured by one table
 
 
 @cases("several, is_judged", (True, True), (False, False))
@@ -128,7 +128,7 @@ def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
 def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains, chosen):
     found = [np.full((4, 3), 0.5) + gain for gain in (0.0, *gains)]
     found = dict(zip((0.0, *LOWER_GRADES), found))
-    monkeypatch.setattr(TableLearner, "_measured", lambda *key: found[key[-1]])
+    monkeypatch.setattr(TableLearner, "_measured", lambda *key: found[key[2]])
     model = TableLearner(texts, seed=13).table()
     assert model.lower_grades == chosen
     assert set(model.weights[0]) == {1}  # all words count alike, until weights are learned
@@ -146,7 +146,7 @@ def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains
 def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypatch, gains, chosen):
     found = {weight: gains.get(n, 0.0) for n, weight in enumerate(words.TITLE_WEIGHTS)}
 
-    def measured(self, profile, lower_grades):
+    def measured(self, profile, lower_grades, agreement=0.0):
         assert not lower_grades
         return 0.5 + np.broadcast_to(found.get(profile.title, 0), (4, 3))
 
@@ -250,38 +250,35 @@ def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power
 
 
 @cases(
-    "gain, parallel, is_judged, chosen",
-    (0.1, False, True, True),
-    (0.0, False, True, False),
-    (0.1, True, True, False),
-    (0.1, False, False, False),  # with what is measured by chance
+    "gains, parallel, is_judged, chosen",
+    ([0.1, 0.2], False, True, 1.0),
+    ([0.1, 0.1], False, True, 0.5),  # no more than is better
+    ([0.0, 0.0], False, True, 0.0),
+    ([0.1, 0.1], True, True, 0.0),
+    ([0.1, 0.1], False, False, 0.0),  # by what nobody judged
 )
 def test_directions_agree_where_that_is_better_and_texts_are_not_parallel(
-    texts, monkeypatch, gain, parallel, is_judged, chosen
+    texts, monkeypatch, gains, parallel, is_judged, chosen
 ):
-    def measured(self, profile, lower_grades):
-        return np.full((4, 3), 0.5 + gain * self._documents.pairs.agree)
+    found = dict(zip((0.0, *AGREEMENTS), (0.0, *gains)))
+
+    def measured(self, profile, lower_grades, agreement=0.0):
+        return np.full((4, 3), 0.5 + found[agreement])
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
     monkeypatch.setattr(training_pairs.TrainingPairs, "are_parallel", parallel)
     learner = TableLearner(texts, seed=13)
     judged = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
     learner._texts = SimpleNamespace(retrieval_set=judged)
-    learner._choose_agreement(FLAT)
-    assert learner._documents.pairs.agree == chosen
-    if parallel or not is_judged:
+    assert learner._best_agreement(FLAT) == chosen
+    if not is_judged:
         return
-    model = TableLearner(texts, seed=13).table()
+    model = TableLearner(texts, seed=13).model()
     assert model.agreement == chosen
     pairs = training_pairs.TrainingPairs(texts)
-    expected, others = pairs, pairs.agreeing()
-    if chosen:
-        expected, others = others, expected
-    (expected, _), (others, _) = (of.whole_table(model.fields[0], 0.0) for of in (expected, others))
-    np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
-    assert np.abs(expected - others).max() > 0.01
-    again = TableLearner(texts, seed=13, initial=dataclasses.replace(model, on_documents=True))
-    assert again.table().agreement == chosen
+    tables = {share: pairs.whole_table(model.fields[0], 0.0, share)[0].toarray() for share in found}
+    np.testing.assert_array_equal(model.table.toarray(), tables.pop(chosen))
+    assert all(np.abs(model.table - other).max() > 0.01 for other in tables.values())
 
 
 def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
@@ -336,9 +333,9 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
     tables = learner._documents.pairs.tables
     most = max(collections.Counter(texts.retrieval_set.query_rows.tolist()).values())
 
-    def learned_from(profile, lower_grades, parts):
+    def learned_from(profile, lower_grades, agreement, parts):
         seen.extend(set(queries.tolist()) for queries in parts)
-        return tables(profile, lower_grades, parts)
+        return tables(profile, lower_grades, agreement, parts)
 
     def weighed_by(texts, mates, postings, number):
         weighed.append(set(mates.queries.tolist()))

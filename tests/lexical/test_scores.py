@@ -68,7 +68,7 @@ MODEL = model.LexicalModel(
     seconds=1.5,
     dictionary=0.3,
     lower_grades=0.03,
-    agreement=True,
+    agreement=0.5,
     length_power=-0.5,
     mean_length=2.0,
 )

@@ -269,7 +269,7 @@ def pairs():
     return TrainingPairs(texts_of(QUERIES, DOCUMENTS, SIZE, retrieval_set=judged, known=UNSEEN))
 
 
-def slow_em(pairs, agree):
+def slow_em(pairs, agreement):
     """T(w | t) from `(query words, {document word: share}, weight, factor of word and t)`.
 
     Probabilities are of classes until the last round. Returns what all words count, too.
@@ -285,8 +285,9 @@ def slow_em(pairs, agree):
                 total = sum(table[t, word] * share for t, share in near.items())
                 for t, share in near.items():
                     of_query = sum(inverse[t, other] for other in query)
-                    agreeing = query.count(word) * inverse[t, word] / of_query if agree else 1
-                    expected[t, word] += weight * table[t, word] * share / total * agreeing
+                    agreed = query.count(word) * inverse[t, word] / of_query
+                    kept = 1 - agreement + agreement * agreed
+                    expected[t, word] += weight * table[t, word] * share / total * kept
         of = (lambda word: word) if is_last else class_of
         counts, rows, columns = (collections.Counter() for _ in range(3))
         for (t, word), count in expected.items():
@@ -324,12 +325,15 @@ def near_diagonal(query, document, tension):
 
 @cases("queries", [0, 1, 2, 3], [0, 2, 3], [2])
 @cases("profile", FLAT, PositionProfile(3.0, 2.0), ids=["flat", "falling"])
-@cases("weight, tension", (0.0, 0.0), (0.03, 0.0), (0.5, 0.0), (0.5, 1.0))
-def test_tables_are_those_of_em_over_pairs(pairs, weight, tension, profile, queries, monkeypatch):
+@cases(
+    "weight, tension, agreement",
+    *((0.0, 0.0, 0.0), (0.03, 0.0, 0.5), (0.5, 0.0, 1.0), (0.5, 1.0, 0.0)),
+)
+def test_tables_are_those_of_em_over_pairs(
+    pairs, weight, tension, agreement, profile, queries, monkeypatch
+):
     monkeypatch.setattr(training_pairs, "TENSION", tension)
     monkeypatch.setitem(vars(pairs), "are_parallel", tension > 0)
-    agree = not tension
-    asked = pairs.agreeing() if agree else pairs
     known = [[word for word in query if word < UNSEEN] for query in QUERIES]
     listed = []
     for q, d in MATES:
@@ -342,10 +346,10 @@ def test_tables_are_those_of_em_over_pairs(pairs, weight, tension, profile, quer
             rare = [word for word in known[q] if word != COMMON]
             shares = shares_of(DOCUMENTS[d][:40], profile, COMMON)
             listed.append((rare, shares, weight * WEIGHTS.get((q, d), 1.0), everywhere))
-    ((table, evidence),) = asked.tables(profile, weight, [np.array(queries)])
+    ((table, evidence),) = pairs.tables(profile, weight, agreement, [np.array(queries)])
     found = pruned(table).toarray()
     expected = np.zeros((SIZE, SIZE))
-    learned, total = slow_em(listed, agree)
+    learned, total = slow_em(listed, agreement)
     for place, probability in learned.items():
         expected[place] = probability
     assert expected[LATE, 3] == 0  # the 41st word of document 3, which is of query 1
@@ -355,7 +359,7 @@ def test_tables_are_those_of_em_over_pairs(pairs, weight, tension, profile, quer
     clear = np.abs(expected - LEAST_PROBABILITY) > 1e-4
     np.testing.assert_allclose(found[clear], expected[clear], atol=1e-5)
     assert np.count_nonzero(found) >= 2
-    if tension:
+    if not agreement:
         # Each query word counts once, for the document words that may stand for it.
         counted = [(words, pair_weight) for words, shares, pair_weight, _ in listed if shares]
         assert total == pytest.approx(sum(len(words) * one for words, one in counted))
@@ -373,7 +377,7 @@ def test_pairs_are_those_of_training_queries_and_their_table_is_learned_once(pai
     assert list(zip(*pairs.mates)) == MATES
     assert list(zip(*pairs.lower)) == LOWER
     assert pairs.training.tolist() == [0, 1, 2, 3]
-    ((table, _),) = pairs.tables(FLAT, 0.1, [pairs.training])
+    ((table, _),) = pairs.tables(FLAT, 0.1, 0.0, [pairs.training])
     whole = pairs.whole_table(FLAT, 0.1)
     np.testing.assert_array_equal(whole[0].toarray(), pruned(table).toarray())
     assert pairs.whole_table(FLAT, 0.1) is whole  # learned once

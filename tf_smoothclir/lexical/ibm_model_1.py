@@ -19,12 +19,12 @@ EM learns probabilities of classes of words (`word_classes`): with C(w) the clas
 and the last round counts words by these, which tells the words of a class apart.
 
 A page that says what the query says somewhere has many words that the query does not ask for, and a
-rare word of the query may take any of them for its translation. There the two directions have to
-agree, as Liang, Taskar and Klein, "Alignment by Agreement", HLT-NAACL 2006, have it: what t is
-expected to count for w is multiplied by the probability that w, of all words of the query, stands
-for t, with I(t | w) = c(w, t) / Σ_t' c(w, t'),
+rare word of the query may take any of them for its translation. There both directions should agree,
+as Liang, Taskar and Klein, "Alignment by Agreement", HLT-NAACL 2006, have it. Of what t is expected
+to count for w, a share a is multiplied by the probability that w, of all words of the query, stands
+for t, with I(t | w) = c(w, t) / Σ_t' c(w, t'):
 
-    n(w, q) I(t | w) / Σ_w' n(w', q) I(t | w').
+    1 - a + a n(w, q) I(t | w) / Σ_w' n(w', q) I(t | w').
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Alignments:
         return float(self.counts[counted] @ np.log(sums[counted] / whole[counted]))
 
     def learn_counts(
-        self, pair_weights: np.ndarray, rounds: int = ROUNDS, *, agree: bool = False
+        self, pair_weights: np.ndarray, rounds: int = ROUNDS, *, agreement: float = 0.0
     ) -> Iterator[sp.csr_array]:
         """Yields c(w, t) of the last round of EM for each table by `[pairs, tables]` weights."""
         # `[document words, query words]` float32: the row of each word of a pair is proportional to
@@ -202,10 +202,10 @@ class Alignments:
         # which is what takes time; the first round has equal probabilities.
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
         # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1. And
-        # I(t | w), whose columns do, if both directions have to agree.
+        # I(t | w), whose columns do, if a share of agreement needs it.
         table = np.ones((len(self.rows), counts.shape[1]), np.float32)
-        expected, inverse = table.copy(), table.copy() if agree else None
-        expect = functools.partial(self._expect, table, inverse, counts, expected)
+        expected, inverse = table.copy(), table.copy() if agreement else None
+        expect = functools.partial(self._expect, table, inverse, counts, expected, agreement)
         tied = self.ties.cells.astype(np.intp)
         for one_round in range(rounds):
             if one_round and len(tied):
@@ -233,27 +233,28 @@ class Alignments:
         inverse: np.ndarray | None,
         counts: np.ndarray,
         expected: np.ndarray,
+        agreement: float,
         scales: np.ndarray | None,
         part: tuple[slice, slice],
     ) -> None:
-        """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table, agreed on or not."""
+        """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table, or as agreed."""
         words, entries = part
         matrix, places = self._part(part)
         of_entries = table[entries]
         sums = matrix @ of_entries  # P(w | d), of each query word
         odds = counts[words] / np.maximum(sums, _LEAST_SUM)
+        np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
         if inverse is None:
-            np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
             return
         # What is multiplied by n(w, q) I(t | w) p(t | d) and its scale: the n(w, q) is of a query
         # word, the I(t | w) of an entry, and all else of an alignment.
+        expected[entries] *= 1 - agreement
         odds *= self.counts[words, None]
-        of_entries *= inverse[entries]
+        of_entries *= agreement * inverse[entries]
         squares = matrix.data * matrix.data
         for number, scale in enumerate(scales):
             matrix.data = squares * scale[places]
-            agreed = matrix.T @ odds[:, number]
-            np.multiply(agreed, of_entries[:, number], out=expected[entries, number])
+            expected[entries, number] += of_entries[:, number] * (matrix.T @ odds[:, number])
 
     def _scales(self, inverse: np.ndarray) -> np.ndarray:
         """1 / Σ_w n(w, q) I(t | w) p(t | d), `[tables, entries of all texts]` float32."""

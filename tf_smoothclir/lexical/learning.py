@@ -21,7 +21,7 @@ from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
+from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
 from tf_smoothclir.lexical.word_weights import (
     candidate_features,
@@ -92,7 +92,7 @@ class TableLearner:
                 expected = texts.occurrences @ self._dictionary
                 self._documents.background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
-        self._lower_grades, self._passage_words = 0.0, 0
+        self._lower_grades, self._agreement, self._passage_words = 0.0, 0.0, 0
         self._initial: InitialModel | None = None
         if initial is not None:
             asked = texts.queries[self._training].sum(axis=0)
@@ -155,12 +155,11 @@ class TableLearner:
         if self.keeps_choices:
             initial = self._initial.model
             profile, self._lower_grades = initial.fields[0], initial.lower_grades
-            if initial.agreement:
-                self._documents = self._documents.agreeing()
+            self._agreement = initial.agreement
         else:
             profile = self._best_title_weight(self._best_profile())
             self._lower_grades = self._best_lower_grades(profile)
-            self._choose_agreement(profile)
+            self._agreement = self._best_agreement(profile)
         self._dictionary_share = self._best_dictionary_share(profile)
         fields = (profile,) if profile == FLAT else (profile, FLAT)
         weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
@@ -176,7 +175,7 @@ class TableLearner:
             passage_words=self._passage_words,
             dictionary=self._dictionary_share,
             lower_grades=self._lower_grades,
-            agreement=self._documents.pairs.agree,
+            agreement=self._agreement,
         )
         return self._initial.with_its_choices(model) if self.keeps_choices else model
 
@@ -215,18 +214,14 @@ class TableLearner:
         weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
         return self._last_better([(profile, weight) for weight in weights], may_fall=True)[1]
 
-    def _choose_agreement(self, profile: PositionProfile) -> None:
-        """Learns by agreement where texts are not parallel, if that is better beyond chance."""
+    def _best_agreement(self, profile: PositionProfile) -> float:
+        """Share of agreement: more if texts are not parallel and it is better beyond chance."""
         if not self._can_choose or self._documents.pairs.are_parallel:
-            return
-        plain, measured = self._documents, self._measured(profile, self._lower_grades)
-        self._documents = plain.agreeing()
-        if not is_better(self._measured(profile, self._lower_grades), measured):
-            self._documents = plain
+            return 0.0
+        shares = [(profile, self._lower_grades, share) for share in (0.0, *AGREEMENTS)]
+        return self._last_better(shares, may_fall=True)[2]
 
-    def _last_better(
-        self, rising: Sequence[tuple[PositionProfile, float]], *, may_fall: bool
-    ) -> tuple[PositionProfile, float]:
+    def _last_better(self, rising: Sequence[tuple], *, may_fall: bool) -> tuple:
         """Of `_measured` tables, the last that is better beyond chance than the best before it."""
         best = rising[0]
         for table in rising[1:]:
@@ -236,12 +231,14 @@ class TableLearner:
                 best = table
         return best
 
-    def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
+    def _measured(
+        self, profile: PositionProfile, lower_grades: float, agreement: float = 0.0
+    ) -> np.ndarray:
         """Measures a table alone, once; returns what `Validation.per_query` does."""
-        measured, key = self._documents.measured, (profile, lower_grades)
+        measured, key = self._documents.measured, (profile, lower_grades, agreement)
         if key not in measured:
             give_back_memory()  # of what was measured before
-            learned = self._documents.pairs.whole_table(profile, lower_grades)
+            learned = self._documents.pairs.whole_table(*key)
             rows = self._scored_by(profile, self._mixed(*learned)[0])
             (measured[key],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
         return measured[key]
@@ -292,7 +289,8 @@ class TableLearner:
         if not used:
             return model.weights
         others = [self._training[fold != fold_number] for fold_number in used]
-        tables = self._documents.pairs.tables(model.fields[0], self._lower_grades, others)
+        choices = model.fields[0], self._lower_grades, self._agreement
+        tables = self._documents.pairs.tables(*choices, others)
         tables = [self._mixed(pruned(learned), evidence)[0] for learned, evidence in tables]
         queries: list[sp.csr_array] = []
         features: list[list[np.ndarray]] = [[] for _ in model.fields]
@@ -343,4 +341,4 @@ class TableLearner:
         return self._documents.rows(impacts)
 
     def _learned(self, profile: PositionProfile) -> tuple[sp.csr_array, np.ndarray]:
-        return self._documents.pairs.whole_table(profile, self._lower_grades)
+        return self._documents.pairs.whole_table(profile, self._lower_grades, self._agreement)

@@ -34,7 +34,7 @@ class _Choices:
     # What a training pair of a lower grade counted in learning the table, where one of the highest
     # counts 1.
     lower_grades: float = 0.0
-    agreement: bool = False  # whether the table was learned by agreement of both directions
+    agreement: float = 0.0  # share of the counts of EM that both directions have to agree on
     on_documents: bool = False  # whether the choices were made on documents, not on sentences
     # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
     # scores as they are.
@@ -148,7 +148,7 @@ class LexicalModel(_Choices):
         if self.passage_words:
             length += f"; passages of {self.passage_words} words"
         if self.agreement:
-            length += "; learned by agreement"
+            length += f"; {self.agreement:.0%} of the counts by agreement"
         chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",

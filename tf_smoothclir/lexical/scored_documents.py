@@ -30,8 +30,8 @@ class ScoredDocuments:
         self._texts = texts
         self.passages: Words = texts.documents  # or passages of them
         self._shares: dict[PositionProfile, sp.csr_array] = {}
-        # Profile and weight of lower grades -> what validation says of their table.
-        self.measured: dict[tuple[PositionProfile, float], np.ndarray] = {}
+        # Profile, weight of lower grades and agreement -> what validation says of their table.
+        self.measured: dict[tuple[PositionProfile, float, float], np.ndarray] = {}
         self.pairs = TrainingPairs(texts)
         self.background = background(texts.queries[self.pairs.training])
 
@@ -87,12 +87,6 @@ class ScoredDocuments:
         cut.pairs = pairs
         return cut
 
-    def agreeing(self) -> ScoredDocuments:
-        """The same with tables that both directions agree on."""
-        agreeing = copy.copy(self)
-        agreeing.pairs, agreeing.measured = self.pairs.agreeing(), {}
-        return agreeing
-
     def _answers(self, pairs: TrainingPairs, seed: int) -> np.ndarray:
         """The passage of each mate that says most of what its query says, `[pairs]` int."""
         # Nobody says which one that is. A table of other pairs does: one that was learned from a
@@ -105,7 +99,7 @@ class ScoredDocuments:
         ids = [self._texts.retrieval_set.query_ids[row] for row in pairs.training]
         half = hash_ids(ids, f"answers {seed}") % np.uint64(2)
         parts = [pairs.training[half != half_number] for half_number in range(2)]
-        for half_number, (learned, _) in enumerate(pairs.tables(FLAT, 0.0, parts)):
+        for half_number, (learned, _) in enumerate(pairs.tables(FLAT, 0.0, 0.0, parts)):
             table = pruned(learned)
             held_out = np.isin(queries, pairs.training[half == half_number])
             asked = np.flatnonzero(held_out & has_several)

@@ -27,6 +27,8 @@ from tf_smoothclir.utils import sparse as sp
 
 # Weights of a pair of a lower grade; one of the highest has 1.
 LOWER_GRADES = (0.03, 0.1)
+# Shares of what a word counts that both directions of EM have to agree on.
+AGREEMENTS = (0.5, 1.0)
 _COMMON = 0.1
 _FIRST_WORDS = 40
 _LOOKED_AT = 500  # pairs, to see whether texts are parallel
@@ -63,12 +65,11 @@ class TrainingPairs:
         weights = retrieval_set.weights
         self._weights, self._lower_weights = weights[of_highest], weights[of_lower]
         self._texts = texts
-        self.agree = False  # whether both directions of EM do
         self._read(texts.documents.of(self.mates.documents))
 
     def _read(self, mates: Words) -> None:
         self._words_of_mates = mates
-        self._whole_tables: dict[tuple[PositionProfile, float], tuple] = {}
+        self._whole_tables: dict[tuple[PositionProfile, float, float], tuple] = {}
         self._latest: tuple[bool, Alignments] | None = None  # as they are large
 
     def of_passages(self, mates: Words) -> TrainingPairs:
@@ -77,24 +78,22 @@ class TrainingPairs:
         of_passages._read(mates)
         return of_passages
 
-    def agreeing(self) -> TrainingPairs:
-        """The same pairs, for tables of agreement."""
-        agreeing = copy.copy(self)
-        agreeing.agree, agreeing._whole_tables, self._latest = True, {}, None
-        return agreeing
-
     def whole_table(
-        self, profile: PositionProfile, lower_grades: float
+        self, profile: PositionProfile, lower_grades: float, agreement: float = 0.0
     ) -> tuple[sp.csr_array, np.ndarray]:
         """T(w | t) of all training queries, pruned, and its evidence; learned once."""
-        key = profile, lower_grades
+        key = profile, lower_grades, agreement
         if key not in self._whole_tables:
             ((table, evidence),) = self.tables(*key, [self.training])
             self._whole_tables[key] = pruned(table), evidence
         return self._whole_tables[key]
 
     def tables(
-        self, profile: PositionProfile, lower_grades: float, parts: Sequence[np.ndarray]
+        self,
+        profile: PositionProfile,
+        lower_grades: float,
+        agreement: float,
+        parts: Sequence[np.ndarray],
     ) -> Iterator[tuple[sp.csr_array, np.ndarray]]:
         """Yields T(w | t) of several parts of the queries, not pruned, and its evidence."""
         # They are learned at once, `[document words, query words]` float32, with the counts that
@@ -106,7 +105,7 @@ class TrainingPairs:
             weights = np.append(weights, lower_grades * self._lower_weights)
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
         learned = self._alignments(profile, bool(lower_grades)).learn_counts(
-            of_parts, agree=self.agree
+            of_parts, agreement=agreement
         )
         if len(parts) > 1:  # who asks for parts asks for nothing afterwards
             self._latest = None
