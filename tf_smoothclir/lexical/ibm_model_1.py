@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,7 @@ import numpy as np
 from tf_smoothclir.lexical.sparse_tables import cells, ends_of, kept_entries
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.ranges import ranges
 
 ROUNDS = 6
 CLASS_LETTERS = 5  # 4 serve as well; 3 and 6, small sets in Estonian and Kazakh less
@@ -137,9 +138,9 @@ class Alignments:
     columns: np.ndarray  # `[entries]` int32, its query word, sorted
     shape: tuple[int, int]
     ties: Ties
-    # `[alignments]` int32, as the data of the matrix: the entry of a matrix of all texts, `[pairs,
-    # document words]`, that each reads.
-    places: np.ndarray
+    classes: WordClasses
+    # `[query words of all pairs]` int, where the documents of each begin in the words of all pairs.
+    begins: np.ndarray
 
     @classmethod
     def of(
@@ -160,7 +161,9 @@ class Alignments:
         of_words = ends[np.searchsorted(words, np.arange(shape[1] + 1))]
         columns, rows, slots = cells(of_words, documents.indices[places], shape[0])
         ties = Ties(np.arange(len(rows), dtype=np.int32), rows, columns)
-        if classes is not None and len(rows):
+        if classes is None:
+            classes = WordClasses(np.arange(shape[1]), np.arange(shape[0]))
+        elif len(rows):
             ties = classes.of_cells(rows, columns)
         shares = documents.data[places].astype(np.float32)
         if diagonal is not None:
@@ -174,7 +177,8 @@ class Alignments:
             columns=columns,
             shape=shape,
             ties=ties,
-            places=places,
+            classes=classes,
+            begins=documents.indptr[pairs],
         )
 
     def with_shares(self, documents: sp.csr_array) -> Alignments:
@@ -201,24 +205,29 @@ class Alignments:
         # its T, all others are empty. Several tables are learned in one pass over the alignments,
         # which is what takes time; the first round has equal probabilities.
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
-        # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1. And
-        # I(t | w), whose columns do, if a share of agreement needs it.
+        # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1.
         table = np.ones((len(self.rows), counts.shape[1]), np.float32)
-        expected, inverse = table.copy(), table.copy() if agreement else None
-        expect = functools.partial(self._expect, table, inverse, counts, expected, agreement)
+        expected = table.copy()
+        # What rows and columns have counted: I(t | w) is T(w | t) times the one by the other.
+        totals = [np.ones((size, counts.shape[1]), np.float32) for size in self.shape]
         tied = self.ties.cells.astype(np.intp)
         for one_round in range(rounds):
             if one_round and len(tied):
                 for number, of_one in enumerate(expected.T):
                     # These arrays are the largest, so no more of them are made.
                     of_cells = np.bincount(tied, of_one, len(self.ties.rows)).astype(np.float32)
-                    of_rows = _shares(of_cells, self.ties.rows)
-                    np.take(of_rows, tied, out=table[:, number], mode="clip")
-                    if inverse is not None:
-                        of_columns = _shares(of_cells, self.ties.columns)
-                        np.take(of_columns, tied, out=inverse[:, number], mode="clip")
-            scales = None if inverse is None else self._scales(inverse)
-            for _ in map_in_threads(functools.partial(expect, scales), self._parts()):
+                    of_rows = _sums(self.ties.rows, of_cells, self.classes.documents)
+                    of_columns = _sums(self.ties.columns, of_cells, self.classes.queries)
+                    of_cells /= np.where(of_rows > 0, of_rows, 1)[self.ties.rows]
+                    np.take(of_cells, tied, out=table[:, number], mode="clip")
+                    totals[0][:, number] = of_rows[self.classes.documents]
+                    totals[1][:, number] = of_columns[self.classes.queries]
+            inverse = functools.partial(self._inverse, table, *totals) if agreement else None
+            scales = self._scales(inverse, counts.shape[1]) if agreement else None
+            expect = functools.partial(
+                self._expect, table, counts, expected, agreement, inverse, scales
+            )
+            for _ in map_in_threads(expect, self._parts()):
                 pass
         del table, inverse, expect
         rows, columns, shape = self.rows, self.columns, self.shape  # the matrix is let go
@@ -230,10 +239,10 @@ class Alignments:
     def _expect(
         self,
         table: np.ndarray,
-        inverse: np.ndarray | None,
         counts: np.ndarray,
         expected: np.ndarray,
         agreement: float,
+        inverse: Callable[[slice], np.ndarray] | None,
         scales: np.ndarray | None,
         part: tuple[slice, slice],
     ) -> None:
@@ -246,42 +255,50 @@ class Alignments:
         np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
         if inverse is None:
             return
-        # What is multiplied by n(w, q) I(t | w) p(t | d) and its scale: the n(w, q) is of a query
-        # word, the I(t | w) of an entry, and all else of an alignment.
         expected[entries] *= 1 - agreement
+        # The share of agreement is multiplied by n(w, q) I(t | w) p(t | d) and its scale: n(w, q)
+        # is of the query word, I(t | w) of the entry, and all else of the alignment.
         odds *= self.counts[words, None]
-        of_entries *= agreement * inverse[entries]
+        of_entries = of_entries * (agreement * inverse(entries))
         squares = matrix.data * matrix.data
         for number, scale in enumerate(scales):
             matrix.data = squares * scale[places]
             expected[entries, number] += of_entries[:, number] * (matrix.T @ odds[:, number])
 
-    def _scales(self, inverse: np.ndarray) -> np.ndarray:
-        """1 / Σ_w n(w, q) I(t | w) p(t | d), `[tables, entries of all texts]` float32."""
+    def _inverse(
+        self, table: np.ndarray, rows: np.ndarray, columns: np.ndarray, entries: slice
+    ) -> np.ndarray:
+        """I(t | w) of some entries, `[entries, tables]`, by totals of all rows and columns."""
+        totals = np.maximum(columns, _LEAST_SUM)[self.columns[entries]]
+        return table[entries] * rows[self.rows[entries]] / totals
+
+    def _scales(self, inverse: Callable[[slice], np.ndarray], tables: int) -> np.ndarray:
+        """1 / Σ_w n(w, q) I(t | w) p(t | d), `[tables, words of all documents]` float32."""
         # That p(t | d), which cancels, holds the factors of a diagonal too, if there is one.
 
         def sums_of(part: tuple[slice, slice]) -> list[np.ndarray]:
             matrix, places = self._part(part)
-            of_tables = matrix.data * inverse[part[1]].T[:, matrix.indices]
-            shape = len(matrix.indptr) - 1, sums.shape[1]
+            of_words, shape = self.counts[part[0]], (matrix.shape[0], sums.shape[1])
+            of_tables = (matrix.data * one[matrix.indices] for one in inverse(part[1]).T)
             of_texts = (sp.csr_array((one, places, matrix.indptr), shape) for one in of_tables)
-            return [one.T @ self.counts[part[0]] for one in of_texts]
+            return [one.T @ of_words for one in of_texts]
 
-        sums = np.zeros((inverse.shape[1], self.places.max(initial=-1) + 1), np.float32)
+        size = (self.begins + np.diff(self.matrix.indptr)).max(initial=0)
+        sums = np.zeros((tables, size), np.float32)
         for of_part in map_in_threads(sums_of, self._parts()):
             for of_table, one in zip(sums, of_part):
                 of_table += one
         return 1 / np.maximum(sums, _LEAST_SUM)
 
     def _part(self, part: tuple[slice, slice]) -> tuple[sp.csr_array, np.ndarray]:
-        """Some rows of the matrix, with the only columns that they have, and their places."""
+        """Some rows of the matrix, with the only columns that they have; places of its data."""
         words, entries = part
         ends = self.matrix.indptr[words.start : words.stop + 1]
         inside = slice(ends[0], ends[-1])
         columns = self.matrix.indices[inside] - entries.start
         shape = len(ends) - 1, entries.stop - entries.start
         matrix = sp.csr_array((self.matrix.data[inside], columns, ends - ends[0]), shape=shape)
-        return matrix, self.places[inside]
+        return matrix, ranges(self.begins[words], np.diff(ends))
 
     def _parts(self) -> Iterator[tuple[slice, slice]]:
         """Rows of the matrix, those of some query words, and the only columns that they have."""
@@ -292,14 +309,13 @@ class Alignments:
         return zip(*(map(slice, one, one[1:]) for one in limits))
 
 
-def _shares(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """The share that each value has of its group, float32."""
-    # `np.bincount` copies what it gets, so it gets parts.
-    sums = np.zeros(groups.max(initial=-1) + 1)
-    for begin in range(0, len(groups), _ALIGNMENTS_AT_ONCE):
+def _sums(numbers: np.ndarray, values: np.ndarray, all_numbers: np.ndarray) -> np.ndarray:
+    """Sums of values by number, float32; `np.bincount` copies what it gets, so it gets parts."""
+    sums = np.zeros(all_numbers.max(initial=-1) + 1)
+    for begin in range(0, len(numbers), _ALIGNMENTS_AT_ONCE):
         part = slice(begin, begin + _ALIGNMENTS_AT_ONCE)
-        sums += np.bincount(groups[part], values[part], len(sums))
-    return values / np.where(sums > 0, sums, 1).astype(np.float32)[groups]
+        sums += np.bincount(numbers[part], values[part], len(sums))
+    return sums.astype(np.float32)
 
 
 def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
