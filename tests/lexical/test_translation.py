@@ -269,8 +269,8 @@ def pairs():
     return TrainingPairs(texts_of(QUERIES, DOCUMENTS, SIZE, retrieval_set=judged, known=UNSEEN))
 
 
-def slow_em(pairs, agreement):
-    """T(w | t) from `(query words, {document word: share}, weight, factor of word and t)`.
+def slow_em(pairs):
+    """T(w | t) from `(query words, {document word: share}, weight, factor of word and t, a)`.
 
     Probabilities are of classes until the last round. Returns what all words count, too.
     """
@@ -279,7 +279,7 @@ def slow_em(pairs, agreement):
     inverse = collections.defaultdict(lambda: 1.0)
     for one_round in range(ROUNDS):
         is_last, expected = one_round == ROUNDS - 1, collections.Counter()
-        for query, document, weight, factor in pairs:
+        for query, document, weight, factor, agreement in pairs:
             for word in query:
                 near = {t: share * factor(word, t) for t, share in document.items()}
                 total = sum(table[t, word] * share for t, share in near.items())
@@ -340,16 +340,16 @@ def test_tables_are_those_of_em_over_pairs(
         if q in queries:
             shares = shares_of(DOCUMENTS[d], profile)
             near = near_diagonal(QUERIES[q], DOCUMENTS[d], tension)
-            listed.append((known[q], shares, WEIGHTS.get((q, d), 1.0), near))
+            listed.append((known[q], shares, WEIGHTS.get((q, d), 1.0), near, agreement))
     for q, d in LOWER:
         if weight and q in queries:
             rare = [word for word in known[q] if word != COMMON]
             shares = shares_of(DOCUMENTS[d][:40], profile, COMMON)
-            listed.append((rare, shares, weight * WEIGHTS.get((q, d), 1.0), everywhere))
+            listed.append((rare, shares, weight * WEIGHTS.get((q, d), 1.0), everywhere, 0.0))
     ((table, evidence),) = pairs.tables(profile, weight, agreement, [np.array(queries)])
     found = pruned(table).toarray()
     expected = np.zeros((SIZE, SIZE))
-    learned, total = slow_em(listed, agreement)
+    learned, total = slow_em(listed)
     for place, probability in learned.items():
         expected[place] = probability
     assert expected[LATE, 3] == 0  # the 41st word of document 3, which is of query 1
@@ -361,7 +361,7 @@ def test_tables_are_those_of_em_over_pairs(
     assert np.count_nonzero(found) >= 2
     if not agreement:
         # Each query word counts once, for the document words that may stand for it.
-        counted = [(words, pair_weight) for words, shares, pair_weight, _ in listed if shares]
+        counted = [(words, pair_weight) for words, shares, pair_weight, *_ in listed if shares]
         assert total == pytest.approx(sum(len(words) * one for words, one in counted))
     # Less only by small shares, of which the diagonal leaves more.
     assert evidence.sum() == pytest.approx(total, rel=0.01 if tension else 1e-3)

@@ -198,9 +198,14 @@ class Alignments:
         return float(self.counts[counted] @ np.log(sums[counted] / whole[counted]))
 
     def learn_counts(
-        self, pair_weights: np.ndarray, rounds: int = ROUNDS, *, agreement: float = 0.0
+        self,
+        pair_weights: np.ndarray,
+        rounds: int = ROUNDS,
+        *,
+        agreement: np.ndarray | None = None,
     ) -> Iterator[sp.csr_array]:
         """Yields c(w, t) of the last round of EM for each table by `[pairs, tables]` weights."""
+        # The shares of agreement are `[pairs]`, the a of each pair.
         # `[document words, query words]` float32: the row of each word of a pair is proportional to
         # its T, all others are empty. Several tables are learned in one pass over the alignments,
         # which is what takes time; the first round has equal probabilities.
@@ -222,8 +227,10 @@ class Alignments:
                     np.take(of_cells, tied, out=table[:, number], mode="clip")
                     totals[0][:, number] = of_rows[self.classes.documents]
                     totals[1][:, number] = of_columns[self.classes.queries]
-            inverse = functools.partial(self._inverse, table, *totals) if agreement else None
-            scales = self._scales(inverse, counts.shape[1]) if agreement else None
+            inverse = scales = None
+            if agreement is not None:
+                inverse = functools.partial(self._inverse, table, *totals)
+                scales = self._scales(inverse, counts.shape[1])
             expect = functools.partial(
                 self._expect, table, counts, expected, agreement, inverse, scales
             )
@@ -241,7 +248,7 @@ class Alignments:
         table: np.ndarray,
         counts: np.ndarray,
         expected: np.ndarray,
-        agreement: float,
+        agreement: np.ndarray | None,
         inverse: Callable[[slice], np.ndarray] | None,
         scales: np.ndarray | None,
         part: tuple[slice, slice],
@@ -252,14 +259,15 @@ class Alignments:
         of_entries = table[entries]
         sums = matrix @ of_entries  # P(w | d), of each query word
         odds = counts[words] / np.maximum(sums, _LEAST_SUM)
-        np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
         if inverse is None:
+            np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
             return
-        expected[entries] *= 1 - agreement
+        shares = agreement[self.pairs[words], None].astype(np.float32)
+        np.multiply(matrix.T @ (odds * (1 - shares)), of_entries, out=expected[entries])
         # The share of agreement is multiplied by n(w, q) I(t | w) p(t | d) and its scale: n(w, q)
         # is of the query word, I(t | w) of the entry, and all else of the alignment.
-        odds *= self.counts[words, None]
-        of_entries = of_entries * (agreement * inverse(entries))
+        odds *= shares * self.counts[words, None]
+        of_entries = of_entries * inverse(entries)
         squares = matrix.data * matrix.data
         for number, scale in enumerate(scales):
             matrix.data = squares * scale[places]

@@ -27,7 +27,7 @@ from tf_smoothclir.utils import sparse as sp
 
 # Weights of a pair of a lower grade; one of the highest has 1.
 LOWER_GRADES = (0.03, 0.1)
-# Shares of what a word counts that both directions of EM have to agree on.
+# Shares of what a word counts, in a pair of the highest grade, that both directions agree on.
 AGREEMENTS = (0.5, 1.0)
 _COMMON = 0.1
 _FIRST_WORDS = 40
@@ -104,8 +104,10 @@ class TrainingPairs:
             queries = np.concatenate([queries, self.lower.queries])
             weights = np.append(weights, lower_grades * self._lower_weights)
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
+        # Words of lower grades are related words, which no direction has to confirm.
+        of_mates = np.arange(len(weights)) < len(self.mates.queries)
         learned = self._alignments(profile, bool(lower_grades)).learn_counts(
-            of_parts, agreement=agreement
+            of_parts, agreement=agreement * of_mates if agreement else None
         )
         if len(parts) > 1:  # who asks for parts asks for nothing afterwards
             self._latest = None
