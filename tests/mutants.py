@@ -49,6 +49,7 @@ CORE = {  # modules -> their tests
     "evaluation/metrics.py evaluation/calibration.py": "tests/evaluation tests/test_choices.py",
     "evaluation/compare.py": "tests/evaluation/test_compare.py",
     "lexical/ibm_model_1.py lexical/psq.py lexical/feedback.py": "tests/lexical",
+    "lexical/word_classes.py": "tests/lexical/test_translation.py",
     "lexical/learning.py lexical/initial_model.py": "tests/lexical"
     " tests/training/test_retrievers.py",
     "hybrid/*.py": "tests/hybrid",

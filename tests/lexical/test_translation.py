@@ -14,13 +14,14 @@ from tests.cases import cases
 from tests.lexical.helpers import counts, shares, words
 from tests.text.test_vocabulary import by_hand as ngrams_by_hand
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical import ibm_model_1, training_pairs
+from tf_smoothclir.lexical import training_pairs
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
 from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
+from tf_smoothclir.lexical.word_classes import word_classes
 from tf_smoothclir.lexical.words import FLAT, PositionProfile, same_spelling
 from tf_smoothclir.papers.laboratory.translated import by_nearest, by_table, literal
 from tf_smoothclir.utils.errors import InputError
@@ -370,7 +371,7 @@ def test_tables_are_those_of_em_over_pairs(
 def test_words_with_letters_that_begin_alike_are_one_class():
     words = ["[PAD]", "walked", "walker", "walk", "12345", "123456", "élèves", "élève"]
     words += ["शिक्षा", "शिक्षक"]  # vowel signs are no letters
-    assert ibm_model_1.word_classes(words, 12).tolist() == [0, 1, 1, 2, 3, 4, 5, 5, 6, 6, 7, 8]
+    assert word_classes(words, 12).tolist() == [0, 1, 1, 2, 3, 4, 5, 5, 6, 6, 7, 8]
 
 
 def test_pairs_are_those_of_training_queries_and_their_table_is_learned_once(pairs):

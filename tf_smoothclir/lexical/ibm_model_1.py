@@ -31,65 +31,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tf_smoothclir.lexical.sparse_tables import cells, ends_of, kept_entries
+from tf_smoothclir.lexical.word_classes import Ties, WordClasses
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.parallel import map_in_threads
-from tf_smoothclir.utils.ranges import ranges
 
 ROUNDS = 6
-CLASS_LETTERS = 5  # 4 serve as well; 3 and 6, small sets in Estonian and Kazakh less
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
 LEAST_PROBABILITY = 0.005
 _LEAST_SUM = np.float32(1e-15)  # of probabilities, which are divided by it
 _ALIGNMENTS_AT_ONCE = 1 << 20  # of one thread
-
-
-class WordClasses(NamedTuple):
-    """The class of each word, a number."""
-
-    queries: np.ndarray  # `[query words]` int32
-    documents: np.ndarray  # `[document words]` int32
-
-    @classmethod
-    def of(cls, vocabularies: Sequence[Sequence[str]], sizes: Sequence[int]) -> WordClasses:
-        """The classes of `sizes` words of queries and of documents, which these begin with."""
-        return cls(*map(word_classes, vocabularies, sizes))
-
-    def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> Ties:
-        """The cells of classes that cells `[document word, query word]` are in."""
-        number, sizes = len(rows), (self.queries.max() + 1, self.documents.max() + 1)
-        one_row = np.arange(number, dtype=np.int32), self.queries[columns], [0, number]
-        by_column = sp.csr_array(one_row, shape=(1, sizes[0])).tocsc()  # a counting sort
-        of_queries, of_documents, places = cells(
-            by_column.indptr, self.documents[rows[by_column.data]], sizes[1]
-        )
-        of_cells = np.empty(number, np.int32)
-        of_cells[by_column.data] = places
-        return Ties(of_cells, of_documents, of_queries)
-
-
-class Ties(NamedTuple):
-    """Entries of a table that have one probability: those of one cell of classes."""
-
-    cells: np.ndarray  # `[entries]` int32, the cell of each
-    rows: np.ndarray  # `[cells]` int32, the class of document words of each
-    columns: np.ndarray  # the same of query words
-
-
-def word_classes(words: Sequence[str], size: int) -> np.ndarray:
-    """The class of each of `size` words, int32: words with letters that begin alike are one."""
-    # Of their first letters, as McNamee and Mayfield found to serve most languages ("Character
-    # N-Gram Tokenization for European Language Text Retrieval", Information Retrieval 2004).
-    numbers: dict[str, int] = {}
-    ends = (CLASS_LETTERS if any(map(str.isalpha, word)) else None for word in words)
-    known = [numbers.setdefault(word[:end], len(numbers)) for word, end in zip(words, ends)]
-    others = np.arange(size - len(known)) + len(numbers)
-    return np.concatenate([known, others]).astype(np.int32)
 
 
 class Diagonal(NamedTuple):
@@ -122,6 +78,15 @@ class Diagonal(NamedTuple):
         return np.exp(factors, out=factors)
 
 
+class _Agreement(NamedTuple):
+    """What one round of EM needs to make both directions agree."""
+
+    shares: np.ndarray  # `[query words of all pairs, 1]` float32, the a of each
+    # What the classes of rows and of columns have counted, of each table; none in the first round.
+    totals: Sequence[tuple[np.ndarray, np.ndarray]]
+    scales: np.ndarray  # what `Alignments._scales` returns
+
+
 @dataclasses.dataclass(frozen=True)
 class Alignments:
     """Every way in which a word of a document may stand for a word of its query."""
@@ -138,8 +103,7 @@ class Alignments:
     columns: np.ndarray  # `[entries]` int32, its query word, sorted
     shape: tuple[int, int]
     ties: Ties
-    classes: WordClasses
-    # `[query words of all pairs]` int, where the documents of each begin in the words of all pairs.
+    # `[query words of all pairs]` int32, where the document of each begins in the data of all.
     begins: np.ndarray
 
     @classmethod
@@ -156,14 +120,14 @@ class Alignments:
         pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
         order = np.argsort(queries.indices, kind="stable")
         pairs, words = pairs[order], queries.indices[order]
-        places, ends = _places(documents, pairs)
+        begins, lengths = documents.indptr[pairs].astype(np.int32), np.diff(documents.indptr)[pairs]
+        ends = ends_of(lengths)
+        places = _places(begins, ends)
         shape = documents.shape[1], queries.shape[1]
         of_words = ends[np.searchsorted(words, np.arange(shape[1] + 1))]
         columns, rows, slots = cells(of_words, documents.indices[places], shape[0])
         ties = Ties(np.arange(len(rows), dtype=np.int32), rows, columns)
-        if classes is None:
-            classes = WordClasses(np.arange(shape[1]), np.arange(shape[0]))
-        elif len(rows):
+        if classes is not None and len(rows):
             ties = classes.of_cells(rows, columns)
         shares = documents.data[places].astype(np.float32)
         if diagonal is not None:
@@ -177,15 +141,15 @@ class Alignments:
             columns=columns,
             shape=shape,
             ties=ties,
-            classes=classes,
-            begins=documents.indptr[pairs],
+            begins=begins,
         )
 
     def with_shares(self, documents: sp.csr_array) -> Alignments:
         """The same alignments, off no diagonal, with other p(t | d) above 0 for the same words."""
-        places, ends = _places(documents, self.pairs)
-        matrix = documents.data[places].astype(np.float32), self.matrix.indices, ends
-        return dataclasses.replace(self, matrix=sp.csr_array(matrix, shape=self.matrix.shape))
+        of_columns = self.matrix.indices, self.matrix.indptr
+        shares = documents.data[_places(self.begins, self.matrix.indptr)].astype(np.float32)
+        matrix = sp.csr_array((shares, *of_columns), shape=self.matrix.shape)
+        return dataclasses.replace(self, matrix=matrix)
 
     def likelihood(self, table: sp.csr_array) -> float:
         """Log P of all query words by T(w | t), where the p(t | d) of each add up to 1."""
@@ -213,30 +177,27 @@ class Alignments:
         # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1.
         table = np.ones((len(self.rows), counts.shape[1]), np.float32)
         expected = table.copy()
-        # What rows and columns have counted: I(t | w) is T(w | t) times the one by the other.
-        totals = [np.ones((size, counts.shape[1]), np.float32) for size in self.shape]
+        totals: list[tuple[np.ndarray, np.ndarray]] = []  # of the rows and columns of each table
         tied = self.ties.cells.astype(np.intp)
         for one_round in range(rounds):
+            totals.clear()
             if one_round and len(tied):
-                for number, of_one in enumerate(expected.T):
+                for of_one, probabilities in zip(expected.T, table.T):
                     # These arrays are the largest, so no more of them are made.
                     of_cells = np.bincount(tied, of_one, len(self.ties.rows)).astype(np.float32)
-                    of_rows = _sums(self.ties.rows, of_cells, self.classes.documents)
-                    of_columns = _sums(self.ties.columns, of_cells, self.classes.queries)
+                    of_rows = _sums(self.ties.rows, of_cells)
+                    if agreement is not None:
+                        totals.append((of_rows, _sums(self.ties.columns, of_cells)))
                     of_cells /= np.where(of_rows > 0, of_rows, 1)[self.ties.rows]
-                    np.take(of_cells, tied, out=table[:, number], mode="clip")
-                    totals[0][:, number] = of_rows[self.classes.documents]
-                    totals[1][:, number] = of_columns[self.classes.queries]
-            inverse = scales = None
+                    np.take(of_cells, tied, out=probabilities, mode="clip")
+            agreed = None
             if agreement is not None:
-                inverse = functools.partial(self._inverse, table, *totals)
-                scales = self._scales(inverse, counts.shape[1])
-            expect = functools.partial(
-                self._expect, table, counts, expected, agreement, inverse, scales
-            )
+                shares = agreement[self.pairs, None].astype(np.float32)
+                agreed = _Agreement(shares, totals, self._scales(table, totals))
+            expect = functools.partial(self._expect, table, counts, expected, agreed)
             for _ in map_in_threads(expect, self._parts()):
                 pass
-        del table, inverse, expect
+        del table, expect
         rows, columns, shape = self.rows, self.columns, self.shape  # the matrix is let go
         return (
             sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=shape)
@@ -248,65 +209,67 @@ class Alignments:
         table: np.ndarray,
         counts: np.ndarray,
         expected: np.ndarray,
-        agreement: np.ndarray | None,
-        inverse: Callable[[slice], np.ndarray] | None,
-        scales: np.ndarray | None,
+        agreed: _Agreement | None,
         part: tuple[slice, slice],
     ) -> None:
         """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table, or as agreed."""
         words, entries = part
-        matrix, places = self._part(part)
-        of_entries = table[entries]
+        matrix, of_entries = self._part(part), table[entries]
         sums = matrix @ of_entries  # P(w | d), of each query word
         odds = counts[words] / np.maximum(sums, _LEAST_SUM)
-        if inverse is None:
+        if agreed is None:
             np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
             return
-        shares = agreement[self.pairs[words], None].astype(np.float32)
+        shares = agreed.shares[words]
         np.multiply(matrix.T @ (odds * (1 - shares)), of_entries, out=expected[entries])
         # The share of agreement is multiplied by n(w, q) I(t | w) p(t | d) and its scale: n(w, q)
         # is of the query word, I(t | w) of the entry, and all else of the alignment.
         odds *= shares * self.counts[words, None]
-        of_entries = of_entries * inverse(entries)
-        squares = matrix.data * matrix.data
-        for number, scale in enumerate(scales):
+        of_entries = of_entries * self._inverse(table, agreed.totals, entries)
+        squares, places = matrix.data * matrix.data, _places(self.begins[words], matrix.indptr)
+        for number, scale in enumerate(agreed.scales):
             matrix.data = squares * scale[places]
             expected[entries, number] += of_entries[:, number] * (matrix.T @ odds[:, number])
 
     def _inverse(
-        self, table: np.ndarray, rows: np.ndarray, columns: np.ndarray, entries: slice
+        self, table: np.ndarray, totals: Sequence[tuple[np.ndarray, np.ndarray]], entries: slice
     ) -> np.ndarray:
-        """I(t | w) of some entries, `[entries, tables]`, by totals of all rows and columns."""
-        totals = np.maximum(columns, _LEAST_SUM)[self.columns[entries]]
-        return table[entries] * rows[self.rows[entries]] / totals
+        """I(t | w) of some entries, `[entries, tables]`, from T(w | t) and totals of classes."""
+        inverse, of_cells = table[entries].copy(), self.ties.cells[entries]
+        for of_one, (rows, columns) in zip(inverse.T, totals):
+            of_one *= rows[self.ties.rows[of_cells]]
+            of_one /= np.maximum(columns[self.ties.columns[of_cells]], _LEAST_SUM)
+        return inverse
 
-    def _scales(self, inverse: Callable[[slice], np.ndarray], tables: int) -> np.ndarray:
+    def _scales(
+        self, table: np.ndarray, totals: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
         """1 / Σ_w n(w, q) I(t | w) p(t | d), `[tables, words of all documents]` float32."""
         # That p(t | d), which cancels, holds the factors of a diagonal too, if there is one.
 
         def sums_of(part: tuple[slice, slice]) -> list[np.ndarray]:
-            matrix, places = self._part(part)
-            of_words, shape = self.counts[part[0]], (matrix.shape[0], sums.shape[1])
-            of_tables = (matrix.data * one[matrix.indices] for one in inverse(part[1]).T)
+            (words, entries), matrix = part, self._part(part)
+            places = _places(self.begins[words], matrix.indptr)
+            inverse, shape = self._inverse(table, totals, entries), (matrix.shape[0], sums.shape[1])
+            of_tables = (matrix.data * one[matrix.indices] for one in inverse.T)
             of_texts = (sp.csr_array((one, places, matrix.indptr), shape) for one in of_tables)
-            return [one.T @ of_words for one in of_texts]
+            return [one.T @ self.counts[words] for one in of_texts]
 
         size = (self.begins + np.diff(self.matrix.indptr)).max(initial=0)
-        sums = np.zeros((tables, size), np.float32)
+        sums = np.zeros((table.shape[1], size), np.float32)
         for of_part in map_in_threads(sums_of, self._parts()):
             for of_table, one in zip(sums, of_part):
                 of_table += one
         return 1 / np.maximum(sums, _LEAST_SUM)
 
-    def _part(self, part: tuple[slice, slice]) -> tuple[sp.csr_array, np.ndarray]:
-        """Some rows of the matrix, with the only columns that they have; places of its data."""
+    def _part(self, part: tuple[slice, slice]) -> sp.csr_array:
+        """Some rows of the matrix, with the only columns that they have."""
         words, entries = part
         ends = self.matrix.indptr[words.start : words.stop + 1]
         inside = slice(ends[0], ends[-1])
         columns = self.matrix.indices[inside] - entries.start
         shape = len(ends) - 1, entries.stop - entries.start
-        matrix = sp.csr_array((self.matrix.data[inside], columns, ends - ends[0]), shape=shape)
-        return matrix, ranges(self.begins[words], np.diff(ends))
+        return sp.csr_array((self.matrix.data[inside], columns, ends - ends[0]), shape=shape)
 
     def _parts(self) -> Iterator[tuple[slice, slice]]:
         """Rows of the matrix, those of some query words, and the only columns that they have."""
@@ -317,22 +280,20 @@ class Alignments:
         return zip(*(map(slice, one, one[1:]) for one in limits))
 
 
-def _sums(numbers: np.ndarray, values: np.ndarray, all_numbers: np.ndarray) -> np.ndarray:
+def _sums(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Sums of values by number, float32; `np.bincount` copies what it gets, so it gets parts."""
-    sums = np.zeros(all_numbers.max(initial=-1) + 1)
+    sums = np.zeros(numbers.max(initial=-1) + 1)
     for begin in range(0, len(numbers), _ALIGNMENTS_AT_ONCE):
         part = slice(begin, begin + _ALIGNMENTS_AT_ONCE)
         sums += np.bincount(numbers[part], values[part], len(sums))
     return sums.astype(np.float32)
 
 
-def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places in the data of `documents` of the rows of pairs, and where each row begins."""
-    lengths = np.diff(documents.indptr)[pairs].astype(np.int32)
-    ends = ends_of(lengths)
-    places = np.repeat(documents.indptr[pairs].astype(np.int32) - ends[:-1], lengths)
-    places += np.arange(ends[-1], dtype=np.int32)
-    return places, ends
+def _places(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The places from each of `begins` on, one range after the other, by where these end."""
+    places = np.repeat(begins - ends[:-1], np.diff(ends))
+    places += np.arange(len(places), dtype=np.int32)
+    return places
 
 
 def pruned(table: sp.csr_array, least: float = LEAST_PROBABILITY) -> sp.csr_array:

@@ -18,10 +18,11 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, WordClasses, pruned
+from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, pruned
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.word_classes import WordClasses
 from tf_smoothclir.lexical.words import FLAT, PositionProfile, Words
 from tf_smoothclir.utils import sparse as sp
 
