@@ -16,7 +16,7 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
-from tf_smoothclir.lexical.training_pairs import AGREEMENTS
+from tf_smoothclir.lexical.training_pairs import AGREEMENTS, TableChoices
 from tf_smoothclir.lexical.words import FLAT, PositionProfile
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
@@ -84,9 +84,8 @@ def _measured(texts, variant: Variant) -> dict[str, float]:
     begin = time.perf_counter()
     pairs = TrainingPairs(texts)
     pairs = pairs.of_passages(cut.of(pairs.mates.documents))
-    ((table, _),) = pairs.tables(
-        variant.profile, variant.lower_grades, variant.agreement, [pairs.training]
-    )
+    choices = TableChoices(variant.profile, variant.lower_grades, variant.agreement)
+    ((table, _),) = pairs.tables(choices, [pairs.training])
     table = pruned(table, variant.least)
     seconds = time.perf_counter() - begin
     shares = texts.documents.matrix(variant.profile)

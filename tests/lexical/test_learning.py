@@ -22,7 +22,7 @@ from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.lexical import learning, pseudo_queries, training_pairs, words
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import LexicalTexts, TableLearner
-from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs
+from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs, TableChoices
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.words import FLAT, PositionProfile
@@ -96,13 +96,13 @@ def test_positions_count_alike_unless_another_is_better(texts, monkeypatch, gain
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
 
-    def measured(self, profile, lower_grades, agreement=0.0):
-        return np.full((4, 3), 0.5 + own * (profile != FLAT))
+    def measured(self, choices):
+        return np.full((4, 3), 0.5 + own * (choices.profile != FLAT))
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
     pairs, name, asked = training_pairs.TrainingPairs, "whole_table", []
     table = getattr(pairs, name)
-    monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
+    monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1]) or table(*key))
     taken = chosen if own else FLAT
     assert TableLearner(texts, seed=13).model().fields == tuple(dict.fromkeys([taken, FLAT]))
     assert asked[0] == (FLAT, 0, 0)  # all are measured by one table
@@ -128,7 +128,7 @@ def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
 def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains, chosen):
     found = [np.full((4, 3), 0.5) + gain for gain in (0.0, *gains)]
     found = dict(zip((0.0, *LOWER_GRADES), found))
-    monkeypatch.setattr(TableLearner, "_measured", lambda *key: found[key[2]])
+    monkeypatch.setattr(TableLearner, "_measured", lambda _, choices: found[choices.lower_grades])
     model = TableLearner(texts, seed=13).table()
     assert model.lower_grades == chosen
     assert set(model.weights[0]) == {1}  # all words count alike, until weights are learned
@@ -146,20 +146,21 @@ def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains
 def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypatch, gains, chosen):
     found = {weight: gains.get(n, 0.0) for n, weight in enumerate(words.TITLE_WEIGHTS)}
 
-    def measured(self, profile, lower_grades, agreement=0.0):
-        assert not lower_grades
-        return 0.5 + np.broadcast_to(found.get(profile.title, 0), (4, 3))
+    def measured(self, choices):
+        assert not choices.lower_grades
+        return 0.5 + np.broadcast_to(found.get(choices.profile.title, 0), (4, 3))
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
     learner = TableLearner(texts, seed=13)
     starts = dataclasses.replace(texts.documents, starts=np.zeros(len(texts.documents.offsets) - 1))
     learner._texts = SimpleNamespace(documents=starts, retrieval_set=texts.retrieval_set)
-    assert learner._best_title_weight(FLAT).title == (FLAT.title, *words.TITLE_WEIGHTS)[chosen]
+    best = learner._best_title_weight(TableChoices()).profile.title
+    assert best == (FLAT.title, *words.TITLE_WEIGHTS)[chosen]
     # Nor is there a choice without titles, or by sentences.
     sentences = SimpleNamespace(source=SimpleNamespace(is_judged=False))
     for others in (texts, SimpleNamespace(documents=starts, retrieval_set=sentences)):
         learner._texts = others
-        assert learner._best_title_weight(FLAT) == FLAT
+        assert learner._best_title_weight(TableChoices()) == TableChoices()
 
 
 @cases("best", 0, 3, 7)
@@ -168,9 +169,10 @@ def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
     learner._dictionary, learner._mates = table, Pairs(np.zeros(1, int), np.zeros(1, int))
     qualities = iter(0.5 + 0.1 * (np.arange(len(learning.DICTIONARY_SHARES)) == best))
     learner._validation = lambda rows: next(qualities)
-    monkeypatch.setattr(TableLearner, "_learned", lambda self, profile: (table, None))
+    pairs = SimpleNamespace(whole_table=lambda choices: (table, None))
+    learner._documents = SimpleNamespace(pairs=pairs)
     monkeypatch.setattr(TableLearner, "_scored_by", lambda *_: None)
-    assert learner._best_dictionary_share(FLAT) == learning.DICTIONARY_SHARES[best]
+    assert learner._best_dictionary_share(TableChoices()) == learning.DICTIONARY_SHARES[best]
 
 
 @cases(
@@ -191,8 +193,8 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
     learner = TableLearner.__new__(TableLearner)
     learner._documents, learner._seed = Cut(0), 13
 
-    def measured(self, *table):
-        assert table == (FLAT, 0)
+    def measured(self, choices):
+        assert choices == (FLAT, 0, 0)
         return np.full((4, 3), qualities[self._documents.longest])
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
@@ -262,32 +264,41 @@ def test_directions_agree_where_that_is_better_and_texts_are_not_parallel(
 ):
     found = dict(zip((0.0, *AGREEMENTS), (0.0, *gains)))
 
-    def measured(self, profile, lower_grades, agreement=0.0):
-        return np.full((4, 3), 0.5 + found[agreement])
+    def measured(self, choices):
+        return np.full((4, 3), 0.5 + found[choices.agreement])
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
     monkeypatch.setattr(training_pairs.TrainingPairs, "are_parallel", parallel)
     learner = TableLearner(texts, seed=13)
     judged = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
     learner._texts = SimpleNamespace(retrieval_set=judged)
-    assert learner._best_agreement(FLAT) == chosen
+    assert learner._best_agreement(TableChoices()) == TableChoices(agreement=chosen)
     if not is_judged:
         return
     model = TableLearner(texts, seed=13).model()
     assert model.agreement == chosen
     pairs = training_pairs.TrainingPairs(texts)
-    tables = {share: pairs.whole_table(model.fields[0], 0.0, share)[0].toarray() for share in found}
+    plain = TableChoices(model.fields[0])
+    tables = {
+        share: pairs.whole_table(plain._replace(agreement=share))[0].toarray() for share in found
+    }
     np.testing.assert_array_equal(model.table.toarray(), tables.pop(chosen))
     assert all(np.abs(model.table - other).max() > 0.01 for other in tables.values())
 
 
 def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
     monkeypatch.setattr(training_pairs, "_COMMON", 1.0)  # the tiny set has few words
-    monkeypatch.setattr(TableLearner, "_best_lower_grades", lambda self, profile: 0.1)
+
+    def weighed(self, choices):
+        return choices._replace(lower_grades=0.1)
+
+    monkeypatch.setattr(TableLearner, "_best_lower_grades", weighed)
     model = TableLearner(texts, seed=13).model()
     assert model.lower_grades == 0.1
     pairs = training_pairs.TrainingPairs(texts)
-    expected, without = (pairs.whole_table(model.fields[0], weight)[0] for weight in (0.1, 0.0))
+    expected, without = (
+        pairs.whole_table(TableChoices(model.fields[0], weight))[0] for weight in (0.1, 0.0)
+    )
     np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
     assert np.abs(expected - without).max() > 0.001
 
@@ -333,9 +344,9 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
     tables = learner._documents.pairs.tables
     most = max(collections.Counter(texts.retrieval_set.query_rows.tolist()).values())
 
-    def learned_from(profile, lower_grades, agreement, parts):
+    def learned_from(choices, parts):
         seen.extend(set(queries.tolist()) for queries in parts)
-        return tables(profile, lower_grades, agreement, parts)
+        return tables(choices, parts)
 
     def weighed_by(texts, mates, postings, number):
         weighed.append(set(mates.queries.tolist()))

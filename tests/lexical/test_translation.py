@@ -20,7 +20,7 @@ from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignme
 from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
-from tf_smoothclir.lexical.training_pairs import TrainingPairs
+from tf_smoothclir.lexical.training_pairs import TableChoices, TrainingPairs
 from tf_smoothclir.lexical.word_classes import word_classes
 from tf_smoothclir.lexical.words import FLAT, PositionProfile, same_spelling
 from tf_smoothclir.papers.laboratory.translated import by_nearest, by_table, literal
@@ -347,7 +347,8 @@ def test_tables_are_those_of_em_over_pairs(
             rare = [word for word in known[q] if word != COMMON]
             shares = shares_of(DOCUMENTS[d][:40], profile, COMMON)
             listed.append((rare, shares, weight * WEIGHTS.get((q, d), 1.0), everywhere, 0.0))
-    ((table, evidence),) = pairs.tables(profile, weight, agreement, [np.array(queries)])
+    choices = TableChoices(profile, weight, agreement)
+    ((table, evidence),) = pairs.tables(choices, [np.array(queries)])
     found = pruned(table).toarray()
     expected = np.zeros((SIZE, SIZE))
     learned, total = slow_em(listed)
@@ -378,10 +379,11 @@ def test_pairs_are_those_of_training_queries_and_their_table_is_learned_once(pai
     assert list(zip(*pairs.mates)) == MATES
     assert list(zip(*pairs.lower)) == LOWER
     assert pairs.training.tolist() == [0, 1, 2, 3]
-    ((table, _),) = pairs.tables(FLAT, 0.1, 0.0, [pairs.training])
-    whole = pairs.whole_table(FLAT, 0.1)
+    choices = TableChoices(lower_grades=0.1)
+    ((table, _),) = pairs.tables(choices, [pairs.training])
+    whole = pairs.whole_table(choices)
     np.testing.assert_array_equal(whole[0].toarray(), pruned(table).toarray())
-    assert pairs.whole_table(FLAT, 0.1) is whole  # learned once
+    assert pairs.whole_table(choices) is whole  # learned once
 
 
 def test_places_of_words_are_means_in_parts_of_their_texts():

@@ -21,7 +21,7 @@ from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs
+from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs, TableChoices
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
 from tf_smoothclir.lexical.word_weights import (
     candidate_features,
@@ -92,7 +92,7 @@ class TableLearner:
                 expected = texts.occurrences @ self._dictionary
                 self._documents.background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
-        self._lower_grades, self._agreement, self._passage_words = 0.0, 0.0, 0
+        self._passage_words = 0
         self._initial: InitialModel | None = None
         if initial is not None:
             asked = texts.queries[self._training].sum(axis=0)
@@ -126,7 +126,7 @@ class TableLearner:
             before, self._documents = self._documents, cut
             if len(lengths) == 1 or not cut.has_several_passages:
                 return
-            measured = self._measured(FLAT, 0.0)
+            measured = self._measured(TableChoices())
             if best is not None and not is_better(measured, best):
                 self._documents = before
                 return
@@ -153,18 +153,16 @@ class TableLearner:
     def table(self) -> LexicalModel:
         """A model of a table alone, all of whose words count alike, with its best profile."""
         if self.keeps_choices:
-            initial = self._initial.model
-            profile, self._lower_grades = initial.fields[0], initial.lower_grades
-            self._agreement = initial.agreement
+            choices = _choices_of(self._initial.model)
         else:
-            profile = self._best_title_weight(self._best_profile())
-            self._lower_grades = self._best_lower_grades(profile)
-            self._agreement = self._best_agreement(profile)
-        self._dictionary_share = self._best_dictionary_share(profile)
+            choices = self._best_title_weight(TableChoices(self._best_profile()))
+            choices = self._best_agreement(self._best_lower_grades(choices))
+        profile = choices.profile
+        self._dictionary_share = self._best_dictionary_share(choices)
         fields = (profile,) if profile == FLAT else (profile, FLAT)
         weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
         weights[0] = 1
-        table, evidence = self._mixed(*self._learned(profile))
+        table, evidence = self._mixed(*self._documents.pairs.whole_table(choices))
         model = LexicalModel(
             table=table,
             evidence=evidence,
@@ -174,8 +172,8 @@ class TableLearner:
             weights=weights,
             passage_words=self._passage_words,
             dictionary=self._dictionary_share,
-            lower_grades=self._lower_grades,
-            agreement=self._agreement,
+            lower_grades=choices.lower_grades,
+            agreement=choices.agreement,
         )
         return self._initial.with_its_choices(model) if self.keeps_choices else model
 
@@ -184,7 +182,7 @@ class TableLearner:
         several = self._documents.has_several_passages  # of which the opening is one
         if several or not self._texts.retrieval_set.source.is_judged:
             return FLAT
-        table, _ = self._mixed(*self._learned(FLAT))
+        table, _ = self._mixed(*self._documents.pairs.whole_table(TableChoices()))
         qualities: dict[PositionProfile, float] = {}
 
         def best_of(profiles: Iterable[PositionProfile]) -> PositionProfile:
@@ -197,60 +195,60 @@ class TableLearner:
         if qualities[best] <= qualities[FLAT] + _CLEARLY:
             return FLAT
         # A table that is learned with a profile may rank worse than this one does with it.
-        return self._last_better([(FLAT, 0.0), (best, 0.0)], may_fall=True)[0]
+        return self._last_better([TableChoices(), TableChoices(best)], may_fall=True).profile
 
-    def _best_title_weight(self, profile: PositionProfile) -> PositionProfile:
-        """A profile with the weight of words of titles: more if that is better beyond chance."""
+    def _best_title_weight(self, choices: TableChoices) -> TableChoices:
+        """Choices with a weight of words of titles: more if that is better beyond chance."""
         # No metric may fall: names of books find related verses, and lose the verse that is meant.
         has_titles = self._texts.documents.starts is not None
         if not has_titles or not self._can_choose:
-            return profile
-        heavier = [(dataclasses.replace(profile, title=one), 0.0) for one in TITLE_WEIGHTS]
-        return self._last_better([(profile, 0.0), *heavier], may_fall=False)[0]
+            return choices
+        heavier = (dataclasses.replace(choices.profile, title=one) for one in TITLE_WEIGHTS)
+        rising = [choices, *(choices._replace(profile=profile) for profile in heavier)]
+        return self._last_better(rising, may_fall=False)
 
-    def _best_lower_grades(self, profile: PositionProfile) -> float:
-        """Weight of pairs of lower grades: more if that is better beyond chance."""
+    def _best_lower_grades(self, choices: TableChoices) -> TableChoices:
+        """Choices with a weight of lower grades: more if that is better beyond chance."""
         can_choose = len(self._mates.queries) and len(self._documents.pairs.lower.queries)
         weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
-        return self._last_better([(profile, weight) for weight in weights], may_fall=True)[1]
+        rising = [choices._replace(lower_grades=weight) for weight in weights]
+        return self._last_better(rising, may_fall=True)
 
-    def _best_agreement(self, profile: PositionProfile) -> float:
-        """Share of agreement: more if texts are not parallel and it is better beyond chance."""
+    def _best_agreement(self, choices: TableChoices) -> TableChoices:
+        """Choices with agreement: more if texts are not parallel and it is better beyond chance."""
         if not self._can_choose or self._documents.pairs.are_parallel:
-            return 0.0
-        shares = [(profile, self._lower_grades, share) for share in (0.0, *AGREEMENTS)]
-        return self._last_better(shares, may_fall=True)[2]
+            return choices
+        rising = [choices._replace(agreement=share) for share in (0.0, *AGREEMENTS)]
+        return self._last_better(rising, may_fall=True)
 
-    def _last_better(self, rising: Sequence[tuple], *, may_fall: bool) -> tuple:
+    def _last_better(self, rising: Sequence[TableChoices], *, may_fall: bool) -> TableChoices:
         """Of `_measured` tables, the last that is better beyond chance than the best before it."""
         best = rising[0]
         for table in rising[1:]:
-            gains = self._measured(*table) - self._measured(*best)
+            gains = self._measured(table) - self._measured(best)
             falls = not may_fall and (np.nanmean(gains, axis=0) < 0).any()
-            if not falls and is_better(self._measured(*table), self._measured(*best)):
+            if not falls and is_better(self._measured(table), self._measured(best)):
                 best = table
         return best
 
-    def _measured(
-        self, profile: PositionProfile, lower_grades: float, agreement: float = 0.0
-    ) -> np.ndarray:
+    def _measured(self, choices: TableChoices) -> np.ndarray:
         """Measures a table alone, once; returns what `Validation.per_query` does."""
-        measured, key = self._documents.measured, (profile, lower_grades, agreement)
-        if key not in measured:
+        measured = self._documents.measured
+        if choices not in measured:
             give_back_memory()  # of what was measured before
-            learned = self._documents.pairs.whole_table(*key)
-            rows = self._scored_by(profile, self._mixed(*learned)[0])
-            (measured[key],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
-        return measured[key]
+            table, _ = self._mixed(*self._documents.pairs.whole_table(choices))
+            rows = self._scored_by(choices.profile, table)
+            (measured[choices],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
+        return measured[choices]
 
-    def _best_dictionary_share(self, profile: PositionProfile) -> float:
+    def _best_dictionary_share(self, choices: TableChoices) -> float:
         """The share of the dictionary in the table that ranks best."""
         if self._dictionary is None or not len(self._mates.queries):
             return self._dictionary_share
-        (learned, _), qualities = self._learned(profile), []
+        (learned, _), qualities = self._documents.pairs.whole_table(choices), []
         for share in DICTIONARY_SHARES:
             table = mixed(learned, self._dictionary, share)
-            qualities.append(self._validation(self._scored_by(profile, table)))
+            qualities.append(self._validation(self._scored_by(choices.profile, table)))
         share = DICTIONARY_SHARES[int(np.argmax(qualities))]
         logging.info("The dictionary has %.0f%% of the translation table", 100 * share)
         return share
@@ -289,8 +287,7 @@ class TableLearner:
         if not used:
             return model.weights
         others = [self._training[fold != fold_number] for fold_number in used]
-        choices = model.fields[0], self._lower_grades, self._agreement
-        tables = self._documents.pairs.tables(*choices, others)
+        tables = self._documents.pairs.tables(_choices_of(model), others)
         tables = [self._mixed(pruned(learned), evidence)[0] for learned, evidence in tables]
         queries: list[sp.csr_array] = []
         features: list[list[np.ndarray]] = [[] for _ in model.fields]
@@ -340,5 +337,6 @@ class TableLearner:
         impacts = self._documents.impacts([profile], table, self._validation.query_rows)
         return self._documents.rows(impacts)
 
-    def _learned(self, profile: PositionProfile) -> tuple[sp.csr_array, np.ndarray]:
-        return self._documents.pairs.whole_table(profile, self._lower_grades, self._agreement)
+
+def _choices_of(model: LexicalModel) -> TableChoices:
+    return TableChoices(model.fields[0], model.lower_grades, model.agreement)

@@ -12,7 +12,7 @@ from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.lexical.psq import background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.training_pairs import TrainingPairs
+from tf_smoothclir.lexical.training_pairs import TableChoices, TrainingPairs
 from tf_smoothclir.lexical.words import FLAT, PositionProfile, Words
 from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
@@ -30,8 +30,7 @@ class ScoredDocuments:
         self._texts = texts
         self.passages: Words = texts.documents  # or passages of them
         self._shares: dict[PositionProfile, sp.csr_array] = {}
-        # Profile, weight of lower grades and agreement -> what validation says of their table.
-        self.measured: dict[tuple[PositionProfile, float, float], np.ndarray] = {}
+        self.measured: dict[TableChoices, np.ndarray] = {}  # what validation says of tables
         self.pairs = TrainingPairs(texts)
         self.background = background(texts.queries[self.pairs.training])
 
@@ -99,7 +98,7 @@ class ScoredDocuments:
         ids = [self._texts.retrieval_set.query_ids[row] for row in pairs.training]
         half = hash_ids(ids, f"answers {seed}") % np.uint64(2)
         parts = [pairs.training[half != half_number] for half_number in range(2)]
-        for half_number, (learned, _) in enumerate(pairs.tables(FLAT, 0.0, 0.0, parts)):
+        for half_number, (learned, _) in enumerate(pairs.tables(TableChoices(), parts)):
             table = pruned(learned)
             held_out = np.isin(queries, pairs.training[half == half_number])
             asked = np.flatnonzero(held_out & has_several)

@@ -40,6 +40,14 @@ TENSION = 2.0
 _MOST_ALIGNED = 10_000_000  # words of documents with words of queries, in these
 
 
+class TableChoices(NamedTuple):
+    """How a table is learned."""
+
+    profile: PositionProfile = FLAT
+    lower_grades: float = 0.0  # one of `LOWER_GRADES`, or 0
+    agreement: float = 0.0  # one of `AGREEMENTS`, or 0
+
+
 class Pairs(NamedTuple):
     """Queries and the documents that each is paired with."""
 
@@ -70,7 +78,7 @@ class TrainingPairs:
 
     def _read(self, mates: Words) -> None:
         self._words_of_mates = mates
-        self._whole_tables: dict[tuple[PositionProfile, float, float], tuple] = {}
+        self._whole_tables: dict[TableChoices, tuple] = {}
         self._latest: tuple[bool, Alignments] | None = None  # as they are large
 
     def of_passages(self, mates: Words) -> TrainingPairs:
@@ -79,36 +87,30 @@ class TrainingPairs:
         of_passages._read(mates)
         return of_passages
 
-    def whole_table(
-        self, profile: PositionProfile, lower_grades: float, agreement: float = 0.0
-    ) -> tuple[sp.csr_array, np.ndarray]:
+    def whole_table(self, choices: TableChoices) -> tuple[sp.csr_array, np.ndarray]:
         """T(w | t) of all training queries, pruned, and its evidence; learned once."""
-        key = profile, lower_grades, agreement
-        if key not in self._whole_tables:
-            ((table, evidence),) = self.tables(*key, [self.training])
-            self._whole_tables[key] = pruned(table), evidence
-        return self._whole_tables[key]
+        if choices not in self._whole_tables:
+            ((table, evidence),) = self.tables(choices, [self.training])
+            self._whole_tables[choices] = pruned(table), evidence
+        return self._whole_tables[choices]
 
     def tables(
-        self,
-        profile: PositionProfile,
-        lower_grades: float,
-        agreement: float,
-        parts: Sequence[np.ndarray],
+        self, choices: TableChoices, parts: Sequence[np.ndarray]
     ) -> Iterator[tuple[sp.csr_array, np.ndarray]]:
         """Yields T(w | t) of several parts of the queries, not pruned, and its evidence."""
         # They are learned at once, `[document words, query words]` float32, with the counts that
         # the row of each document word comes from, `[document words]` float32; 0 for words that no
         # pair has.
         queries, weights = self.mates.queries, self._weights
-        if lower_grades:
+        agreement = np.full(len(weights), choices.agreement)
+        if choices.lower_grades:
             queries = np.concatenate([queries, self.lower.queries])
-            weights = np.append(weights, lower_grades * self._lower_weights)
+            weights = np.append(weights, choices.lower_grades * self._lower_weights)
+            # Words of lower grades are related words, which no direction has to confirm.
+            agreement = np.append(agreement, np.zeros(len(self.lower.queries)))
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
-        # Words of lower grades are related words, which no direction has to confirm.
-        of_mates = np.arange(len(weights)) < len(self.mates.queries)
-        learned = self._alignments(profile, bool(lower_grades)).learn_counts(
-            of_parts, agreement=agreement * of_mates if agreement else None
+        learned = self._alignments(choices.profile, bool(choices.lower_grades)).learn_counts(
+            of_parts, agreement=agreement if choices.agreement else None
         )
         if len(parts) > 1:  # who asks for parts asks for nothing afterwards
             self._latest = None
