@@ -16,7 +16,13 @@ from tests.text.test_vocabulary import by_hand as ngrams_by_hand
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical import training_pairs
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
-from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
+from tf_smoothclir.lexical.ibm_model_1 import (
+    LEAST_PROBABILITY,
+    PLAIN_ROUNDS,
+    ROUNDS,
+    Alignments,
+    pruned,
+)
 from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
@@ -276,8 +282,7 @@ def slow_em(pairs):
     Probabilities are of classes until the last round. Returns what all words count, too.
     """
     found_words = {word for query, *_ in pairs for word in query}
-    table = collections.defaultdict(lambda: 1 / len(found_words))
-    inverse = collections.defaultdict(lambda: 1.0)
+    table, inverse = collections.defaultdict(lambda: 1 / len(found_words)), {}
     for one_round in range(ROUNDS):
         is_last, expected = one_round == ROUNDS - 1, collections.Counter()
         for query, document, weight, factor, agreement in pairs:
@@ -285,10 +290,12 @@ def slow_em(pairs):
                 near = {t: share * factor(word, t) for t, share in document.items()}
                 total = sum(table[t, word] * share for t, share in near.items())
                 for t, share in near.items():
-                    of_query = sum(inverse[t, other] for other in query)
-                    agreed = query.count(word) * inverse[t, word] / of_query
-                    kept = 1 - agreement + agreement * agreed
-                    expected[t, word] += weight * table[t, word] * share / total * kept
+                    count = weight * table[t, word] * share / total
+                    if one_round >= PLAIN_ROUNDS:
+                        of_query = sum(inverse[t, other] for other in query)
+                        agreed = query.count(word) * inverse[t, word] / of_query
+                        count *= 1 - agreement + agreement * agreed
+                    expected[t, word] += count
         of = (lambda word: word) if is_last else class_of
         counts, rows, columns = (collections.Counter() for _ in range(3))
         for (t, word), count in expected.items():

@@ -25,6 +25,8 @@ to count for w, a share a is multiplied by the probability that w, of all words 
 for t, with I(t | w) = c(w, t) / Σ_t' c(w, t'):
 
     1 - a + a n(w, q) I(t | w) / Σ_w' n(w', q) I(t | w').
+
+The first rounds are without it: each direction has to know something before the other hears of it.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.parallel import map_in_threads
 
 ROUNDS = 6
+PLAIN_ROUNDS = 2  # the first of these, which no direction has to agree on
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
 LEAST_PROBABILITY = 0.005
 _LEAST_SUM = np.float32(1e-15)  # of probabilities, which are divided by it
@@ -82,7 +85,7 @@ class _Agreement(NamedTuple):
     """What one round of EM needs to make both directions agree."""
 
     shares: np.ndarray  # `[query words of all pairs, 1]` float32, the a of each
-    # What the classes of rows and of columns have counted, of each table; none in the first round.
+    # What the classes of rows and of columns have counted, of each table.
     totals: Sequence[tuple[np.ndarray, np.ndarray]]
     scales: np.ndarray  # what `Alignments._scales` returns
 
@@ -180,18 +183,19 @@ class Alignments:
         totals: list[tuple[np.ndarray, np.ndarray]] = []  # of the rows and columns of each table
         tied = self.ties.cells.astype(np.intp)
         for one_round in range(rounds):
+            agrees = agreement is not None and one_round >= PLAIN_ROUNDS
             totals.clear()
             if one_round and len(tied):
                 for of_one, probabilities in zip(expected.T, table.T):
                     # These arrays are the largest, so no more of them are made.
                     of_cells = np.bincount(tied, of_one, len(self.ties.rows)).astype(np.float32)
                     of_rows = _sums(self.ties.rows, of_cells)
-                    if agreement is not None:
+                    if agrees:
                         totals.append((of_rows, _sums(self.ties.columns, of_cells)))
                     of_cells /= np.where(of_rows > 0, of_rows, 1)[self.ties.rows]
                     np.take(of_cells, tied, out=probabilities, mode="clip")
             agreed = None
-            if agreement is not None:
+            if agrees:
                 shares = agreement[self.pairs, None].astype(np.float32)
                 agreed = _Agreement(shares, totals, self._scales(table, totals))
             expect = functools.partial(self._expect, table, counts, expected, agreed)

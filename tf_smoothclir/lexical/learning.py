@@ -235,7 +235,7 @@ class TableLearner:
         """Measures a table alone, once; returns what `Validation.per_query` does."""
         measured = self._documents.measured
         if choices not in measured:
-            give_back_memory()  # of what was measured before
+            give_back_memory(cycles=False)  # of what was measured before
             table, _ = self._mixed(*self._documents.pairs.whole_table(choices))
             rows = self._scored_by(choices.profile, table)
             (measured[choices],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
