@@ -431,6 +431,19 @@ def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     assert not TrainingPairs(texts).are_parallel  # there are none
 
 
+@cases("seed", *range(10))
+def test_a_few_pairs_are_not_parallel_by_chance(seed):
+    """Hazard: of 300 pages, the words happened to stand in order, and tables found far less."""
+    _, queries, answers, own = parallel_texts(6, half := 40)
+    generator = np.random.default_rng(seed)
+    pages = [generator.integers(half, 2 * half, 16).tolist() for _ in answers]
+    for page, answer in zip(pages, answers):
+        begin = generator.integers(9)
+        page[begin : begin + 8] = answer
+    assert not TrainingPairs(texts_of(queries, pages, 2 * half, **own)).are_parallel
+    assert TrainingPairs(texts_of(queries, answers, 2 * half, **own)).are_parallel
+
+
 def test_a_passage_is_not_parallel_where_its_document_is_not():
     """Hazard: short passages of pages, about as long as a query, were read in its order."""
     generator, queries, answers, own = parallel_texts(number := 150, half := 40)

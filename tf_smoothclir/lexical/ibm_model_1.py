@@ -62,7 +62,7 @@ class Diagonal(NamedTuple):
         p(t | d) exp(-tension |a - b|).
 
     Nobody says whether texts are parallel, as verses and messages are, or say something somewhere,
-    as pages do. The likelihood of the pairs does: this raises it only where they are.
+    as pages do. The likelihood of the pairs does: this raises it clearly only where they are.
     """
 
     queries: sp.csr_array  # `[pairs, query words]`, with the entries of the words of queries
@@ -154,15 +154,17 @@ class Alignments:
         matrix = sp.csr_array((shares, *of_columns), shape=self.matrix.shape)
         return dataclasses.replace(self, matrix=matrix)
 
-    def likelihood(self, table: sp.csr_array) -> float:
-        """Log P of all query words by T(w | t), where the p(t | d) of each add up to 1."""
+    def likelihoods(self, table: sp.csr_array) -> np.ndarray:
+        """Log P of a query by T(w | t), where the p(t | d) of each word add up to 1, `[pairs]`."""
         # Words whose documents have no known word are left out: they are alike by every prior.
+        number = self.pairs.max(initial=-1) + 1
         if not len(self.rows):
-            return 0.0
+            return np.zeros(number)
         of_entries = np.asarray(table[self.rows, self.columns]).ravel()
         sums, whole = self.matrix @ of_entries, self.matrix @ np.ones_like(of_entries)
         counted = whole > 0
-        return float(self.counts[counted] @ np.log(sums[counted] / whole[counted]))
+        logs = self.counts[counted] * np.log(sums[counted] / whole[counted])
+        return np.bincount(self.pairs[counted], logs, number)
 
     def learn_counts(
         self,

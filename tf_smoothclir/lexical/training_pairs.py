@@ -33,6 +33,9 @@ AGREEMENTS = (0.5, 1.0)
 _COMMON = 0.1
 _FIRST_WORDS = 40
 _LOOKED_AT = 500  # pairs, to see whether texts are parallel
+# By which these have to be likelier near the diagonal: of a few hundred pages, chance alone can
+# make them so, and texts whose order hardly matters (Kazakh, Japanese) rank as well without it.
+_STANDARD_ERRORS = 3.0
 _TENSION_OF_THESE = 4.0  # with 2, a page that says it somewhere may pass for parallel
 # Of the diagonal, half of fast_align's. With that, verses are found as well, and messages less
 # often in languages that put verbs last, such as Kazakh and Turkish.
@@ -154,7 +157,9 @@ class TrainingPairs:
         alignments = Alignments.of(queries, documents)
         (counts,) = alignments.learn_counts(np.ones((len(some), 1)))
         table, nearer = rows_of_1(counts), Alignments.of(queries, documents, diagonal)
-        are_parallel = nearer.likelihood(table) > alignments.likelihood(table)
+        gains = nearer.likelihoods(table) - alignments.likelihoods(table)
+        error = gains.std() / np.sqrt(max(1, len(gains)))
+        are_parallel = bool(gains.sum() > _STANDARD_ERRORS * error * len(gains))
         if are_parallel:
             logging.info("The words of pairs stand in about the same order, which the table uses")
         return are_parallel
