@@ -155,16 +155,16 @@ class Alignments:
         return dataclasses.replace(self, matrix=matrix)
 
     def likelihoods(self, table: sp.csr_array) -> np.ndarray:
-        """Log P of a query by T(w | t), where the p(t | d) of each word add up to 1, `[pairs]`."""
-        # Words whose documents have no known word are left out: they are alike by every prior.
-        number = self.pairs.max(initial=-1) + 1
+        """`[query words of all pairs]`, log P of each by T(w | t), its p(t | d) adding up to 1."""
+        # 0 for words whose documents have no known word: they are alike by every prior.
+        logs = np.zeros(len(self.counts))
         if not len(self.rows):
-            return np.zeros(number)
+            return logs
         of_entries = np.asarray(table[self.rows, self.columns]).ravel()
         sums, whole = self.matrix @ of_entries, self.matrix @ np.ones_like(of_entries)
         counted = whole > 0
-        logs = self.counts[counted] * np.log(sums[counted] / whole[counted])
-        return np.bincount(self.pairs[counted], logs, number)
+        logs[counted] = self.counts[counted] * np.log(sums[counted] / whole[counted])
+        return logs
 
     def learn_counts(
         self,

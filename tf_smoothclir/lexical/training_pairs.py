@@ -157,9 +157,10 @@ class TrainingPairs:
         alignments = Alignments.of(queries, documents)
         (counts,) = alignments.learn_counts(np.ones((len(some), 1)))
         table, nearer = rows_of_1(counts), Alignments.of(queries, documents, diagonal)
-        gains = nearer.likelihoods(table) - alignments.likelihoods(table)
-        error = gains.std() / np.sqrt(max(1, len(gains)))
-        are_parallel = bool(gains.sum() > _STANDARD_ERRORS * error * len(gains))
+        of_words = nearer.likelihoods(table) - alignments.likelihoods(table)
+        gains = np.bincount(alignments.pairs, of_words, len(some))
+        error = gains.std() / np.sqrt(len(some))
+        are_parallel = bool(gains.mean() > _STANDARD_ERRORS * error)
         if are_parallel:
             logging.info("The words of pairs stand in about the same order, which the table uses")
         return are_parallel
