@@ -31,6 +31,7 @@ class Variant:
     # Weight of pairs of a grade below the highest; pairs of the highest have 1.
     lower_grades: float = 0.0
     agreement: float = 0.0  # share of the counts of EM
+    reads_order: bool = True  # where texts are parallel
     least: float = 0.005  # probabilities below it are left out
 
 
@@ -45,6 +46,7 @@ def variants(profile: PositionProfile) -> dict[str, Variant]:
         "default": plain,
         **{f"first {n} words": with_(words=n) for n in (20, 40, 80)},
         **{f"lower grades weigh {w:g}": with_(lower_grades=w) for w in (0.01, 0.03, 0.1, 0.3)},
+        "no order": with_(reads_order=False),
         **{f"agreement {a:g}": with_(agreement=a) for a in AGREEMENTS},
         **{f"least {p:g}": with_(least=p) for p in (0.0, 0.001, 0.02, 0.05, 0.1, 0.2)},
     }
@@ -84,7 +86,10 @@ def _measured(texts, variant: Variant) -> dict[str, float]:
     begin = time.perf_counter()
     pairs = TrainingPairs(texts)
     pairs = pairs.of_passages(cut.of(pairs.mates.documents))
-    choices = TableChoices(variant.profile, variant.lower_grades, variant.agreement)
+    plain = pairs.plain_choices if variant.reads_order else TableChoices()
+    choices = plain._replace(
+        profile=variant.profile, lower_grades=variant.lower_grades, agreement=variant.agreement
+    )
     ((table, _),) = pairs.tables(choices, [pairs.training])
     table = pruned(table, variant.least)
     seconds = time.perf_counter() - begin

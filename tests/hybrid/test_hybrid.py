@@ -12,9 +12,8 @@ from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import DOCUMENTS, QUERIES
 from tf_smoothclir.hybrid.fusion import Fusion, times_counted
 from tf_smoothclir.hybrid.learning import SHARES, _Learner, learn_fusion, may_count
-from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.validation import Validation
+from tf_smoothclir.lexical.validation import FEEDBACK_WEIGHTS, Validation
 from tf_smoothclir.utils.errors import InputError
 
 RANDOM = np.random.default_rng(5)

@@ -19,7 +19,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import learning, pseudo_queries, training_pairs, words
+from tf_smoothclir.lexical import learning, pseudo_queries, training_pairs, validation, words
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import LexicalTexts, TableLearner
 from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs, TableChoices
@@ -32,6 +32,8 @@ from tf_smoothclir.settings import data, presets, text
 FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
 BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
 FALLING = PositionProfile(100.0, 15.0)
+IN_ORDER, PLAIN = TableChoices(in_order=True), TableChoices()
+HALF, WHOLE = (TableChoices(agreement=share) for share in AGREEMENTS)
 WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
 ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
 QUERIES, DOCUMENTS = 12, 60
@@ -105,7 +107,7 @@ def test_positions_count_alike_unless_another_is_better(texts, monkeypatch, gain
     monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1]) or table(*key))
     taken = chosen if own else FLAT
     assert TableLearner(texts, seed=13).model().fields == tuple(dict.fromkeys([taken, FLAT]))
-    assert asked[0] == (FLAT, 0, 0)  # all are measured by one table
+    assert asked[0] == IN_ORDER  # all are measured by one table
 
 
 @cases("several, is_judged", (True, True), (False, False))
@@ -114,7 +116,7 @@ def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
     source = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
     learner._texts = SimpleNamespace(retrieval_set=source)
     learner._documents = SimpleNamespace(has_several_passages=several)
-    assert learner._best_profile() == FLAT
+    assert learner._best_profile(PLAIN) == PLAIN
 
 
 @cases(
@@ -184,6 +186,8 @@ def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
 )
 def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualities, chosen):
     class Cut:
+        pairs = SimpleNamespace(plain_choices=PLAIN)
+
         def __init__(self, longest):
             self.longest, self.has_several_passages = longest, longest in several
 
@@ -194,7 +198,7 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
     learner._documents, learner._seed = Cut(0), 13
 
     def measured(self, choices):
-        assert choices == (FLAT, 0, 0)
+        assert choices == PLAIN
         return np.full((4, 3), qualities[self._documents.longest])
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
@@ -235,52 +239,57 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     assert learner.model().passage_words == 60  # shorter ones cannot tell more: all share theirs
 
 
-@cases("best_feedback", *range(len(learning.FEEDBACK_WEIGHTS)))
+@cases("best_feedback", *range(len(validation.FEEDBACK_WEIGHTS)))
 @cases("power", 0.0, -0.075, -0.15)
 def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
     """Long documents score lower as far as that is better."""
     best, places = learning.LENGTH_POWERS.index(power), range(len(learning.LENGTH_POWERS))
     of_lengths = [np.full((4, 3), 0.5 + 0.1 * min(place, 2 * best - place)) for place in places]
-    weights = range(len(learning.FEEDBACK_WEIGHTS))
+    weights = range(len(validation.FEEDBACK_WEIGHTS))
     of_weights = [np.full((4, 3), 0.5 + 0.1 * (place == best_feedback)) for place in weights]
     measured = iter([of_lengths, of_weights])
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: next(measured))
     found = TableLearner(texts, seed=13).with_best_factors_and_feedback(model)
     assert (found.length_power, found.on_documents) == (power, True)
-    assert found.feedback == learning.FEEDBACK_WEIGHTS[best_feedback]
+    assert found.feedback == validation.FEEDBACK_WEIGHTS[best_feedback]
     assert found.mean_length == np.diff(texts.documents.offsets).mean()
 
 
 @cases(
     "gains, parallel, is_judged, chosen",
-    ([0.1, 0.2], False, True, 1.0),
-    ([0.1, 0.1], False, True, 0.5),  # no more than is better
-    ([0.0, 0.0], False, True, 0.0),
-    ([0.1, 0.1], True, True, 0.0),
-    ([0.1, 0.1], False, False, 0.0),  # by what nobody judged
+    ({HALF: 0.1, WHOLE: 0.2}, False, True, WHOLE),
+    ({HALF: 0.1, WHOLE: 0.1}, False, True, HALF),  # no more than is better
+    ({}, False, True, PLAIN),
+    ({HALF: 0.1, WHOLE: 0.1}, True, True, IN_ORDER),
+    ({PLAIN: 0.1}, True, True, PLAIN),
+    ({PLAIN: 0.1, HALF: 0.2}, True, True, HALF),
+    ({PLAIN: -0.1, HALF: 0.2}, True, True, IN_ORDER),
+    ({HALF: 0.1, WHOLE: 0.1}, False, False, PLAIN),  # by what nobody judged
+    ({PLAIN: 0.1}, True, False, IN_ORDER),
 )
-def test_directions_agree_where_that_is_better_and_texts_are_not_parallel(
+def test_directions_agree_and_order_is_left_out_where_that_is_better(
     texts, monkeypatch, gains, parallel, is_judged, chosen
 ):
-    found = dict(zip((0.0, *AGREEMENTS), (0.0, *gains)))
+    """Hazard: names of parallel texts, whose words change places, were read in order."""
 
     def measured(self, choices):
-        return np.full((4, 3), 0.5 + found[choices.agreement])
+        return np.full((4, 3), 0.5 + gains.get(choices, 0.0))
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
     monkeypatch.setattr(training_pairs.TrainingPairs, "are_parallel", parallel)
     learner = TableLearner(texts, seed=13)
     judged = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
     learner._texts = SimpleNamespace(retrieval_set=judged)
-    assert learner._best_agreement(TableChoices()) == TableChoices(agreement=chosen)
+    plain = learner._documents.pairs.plain_choices
+    assert learner._best_agreement(learner._best_order(plain)) == chosen
     if not is_judged:
         return
     model = TableLearner(texts, seed=13).model()
-    assert model.agreement == chosen
+    assert (model.in_order, model.agreement) == (chosen.in_order, chosen.agreement)
     pairs = training_pairs.TrainingPairs(texts)
-    plain = TableChoices(model.fields[0])
     tables = {
-        share: pairs.whole_table(plain._replace(agreement=share))[0].toarray() for share in found
+        choices: pairs.whole_table(choices._replace(profile=model.fields[0]))[0].toarray()
+        for choices in (IN_ORDER, PLAIN, HALF, WHOLE)
     }
     np.testing.assert_array_equal(model.table.toarray(), tables.pop(chosen))
     assert all(np.abs(model.table - other).max() > 0.01 for other in tables.values())
@@ -296,8 +305,9 @@ def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
     model = TableLearner(texts, seed=13).model()
     assert model.lower_grades == 0.1
     pairs = training_pairs.TrainingPairs(texts)
+    model_choices = TableChoices(model.fields[0], in_order=model.in_order)
     expected, without = (
-        pairs.whole_table(TableChoices(model.fields[0], weight))[0] for weight in (0.1, 0.0)
+        pairs.whole_table(model_choices._replace(lower_grades=weight))[0] for weight in (0.1, 0.0)
     )
     np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
     assert np.abs(expected - without).max() > 0.001
@@ -374,8 +384,8 @@ def test_the_variants_of_feedback_are_what_it_adds():
     random = np.random.default_rng(2)
     vectors = tf_idf(sp.csr_array(random.integers(0, 3, (20, 7)).astype(np.float32)))
     scores = random.random((3, 20)).astype(np.float32)
-    found = list(learning.feedback_variants(Feedback.of(vectors, 1.0), scores))
-    for weight, variant in zip(learning.FEEDBACK_WEIGHTS, found, strict=True):
+    found = list(validation.feedback_variants(Feedback.of(vectors, 1.0), scores))
+    for weight, variant in zip(validation.FEEDBACK_WEIGHTS, found, strict=True):
         np.testing.assert_array_equal(variant, Feedback.of(vectors, weight).added_to(scores))
 
 

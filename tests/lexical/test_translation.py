@@ -341,7 +341,6 @@ def test_tables_are_those_of_em_over_pairs(
     pairs, weight, tension, agreement, profile, queries, monkeypatch
 ):
     monkeypatch.setattr(training_pairs, "TENSION", tension)
-    monkeypatch.setitem(vars(pairs), "are_parallel", tension > 0)
     known = [[word for word in query if word < UNSEEN] for query in QUERIES]
     listed = []
     for q, d in MATES:
@@ -354,7 +353,7 @@ def test_tables_are_those_of_em_over_pairs(
             rare = [word for word in known[q] if word != COMMON]
             shares = shares_of(DOCUMENTS[d][:40], profile, COMMON)
             listed.append((rare, shares, weight * WEIGHTS.get((q, d), 1.0), everywhere, 0.0))
-    choices = TableChoices(profile, weight, agreement)
+    choices = TableChoices(profile, weight, agreement, in_order=tension > 0)
     ((table, evidence),) = pairs.tables(choices, [np.array(queries)])
     found = pruned(table).toarray()
     expected = np.zeros((SIZE, SIZE))

@@ -17,9 +17,15 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, best_weight, feedback_variants
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.validation import Validation, is_better, quality
+from tf_smoothclir.lexical.validation import (
+    FEEDBACK_WEIGHTS,
+    Validation,
+    best_weight,
+    feedback_variants,
+    is_better,
+    quality,
+)
 from tf_smoothclir.protocols.scorer import ScoreRows
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and any part alone

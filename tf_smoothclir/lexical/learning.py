@@ -12,7 +12,6 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
-from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.language_factors import balanced
@@ -22,7 +21,7 @@ from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs, TableChoices
-from tf_smoothclir.lexical.validation import Validation, is_better, quality
+from tf_smoothclir.lexical.validation import Validation, best_weight, feedback_variants, is_better
 from tf_smoothclir.lexical.word_weights import (
     candidate_features,
     hard_candidates,
@@ -36,25 +35,11 @@ from tf_smoothclir.utils.memory import give_back_memory
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 LENGTH_POWERS = (0.0, -0.025, -0.05, -0.075, -0.1, -0.125, -0.15)
-FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0, 400.0)
 # About one standard error of the difference of two rankings over the validation sample.
 _CLEARLY = 0.005
 _FOLDS = 4
 _CANDIDATES = 60
 _QUERIES_FOR_WEIGHTS = 8000
-
-
-def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
-    """Yields scores with feedback of each of `FEEDBACK_WEIGHTS`, `[queries, documents]` float32."""
-    similarities = feedback.similarities(scores)
-    for weight in FEEDBACK_WEIGHTS:
-        yield with_feedback(scores, similarities, weight)
-
-
-def best_weight(measured: Sequence[np.ndarray]) -> float:
-    """The best of `FEEDBACK_WEIGHTS` by `[queries, metrics]` of each; 0 if that is by chance."""
-    best = int(np.argmax([quality(of_one) for of_one in measured]))
-    return FEEDBACK_WEIGHTS[best] if is_better(measured[best], measured[0]) else 0.0
 
 
 class TableLearner:
@@ -126,7 +111,7 @@ class TableLearner:
             before, self._documents = self._documents, cut
             if len(lengths) == 1 or not cut.has_several_passages:
                 return
-            measured = self._measured(TableChoices())
+            measured = self._measured(cut.pairs.plain_choices)
             if best is not None and not is_better(measured, best):
                 self._documents = before
                 return
@@ -155,8 +140,9 @@ class TableLearner:
         if self.keeps_choices:
             choices = _choices_of(self._initial.model)
         else:
-            choices = self._best_title_weight(TableChoices(self._best_profile()))
-            choices = self._best_agreement(self._best_lower_grades(choices))
+            plain = self._documents.pairs.plain_choices
+            choices = self._best_title_weight(self._best_profile(plain))
+            choices = self._best_agreement(self._best_order(self._best_lower_grades(choices)))
         profile = choices.profile
         self._dictionary_share = self._best_dictionary_share(choices)
         fields = (profile,) if profile == FLAT else (profile, FLAT)
@@ -174,15 +160,16 @@ class TableLearner:
             dictionary=self._dictionary_share,
             lower_grades=choices.lower_grades,
             agreement=choices.agreement,
+            in_order=choices.in_order,
         )
         return self._initial.with_its_choices(model) if self.keeps_choices else model
 
-    def _best_profile(self) -> PositionProfile:
-        """The profile by which a table of all positions alike ranks best, if its own does too."""
+    def _best_profile(self, choices: TableChoices) -> TableChoices:
+        """Choices with the profile by which their table ranks best, if its own does too."""
         several = self._documents.has_several_passages  # of which the opening is one
         if several or not self._texts.retrieval_set.source.is_judged:
-            return FLAT
-        table, _ = self._mixed(*self._documents.pairs.whole_table(TableChoices()))
+            return choices
+        table, _ = self._mixed(*self._documents.pairs.whole_table(choices))
         qualities: dict[PositionProfile, float] = {}
 
         def best_of(profiles: Iterable[PositionProfile]) -> PositionProfile:
@@ -193,9 +180,10 @@ class TableLearner:
         height = best_of((FLAT, *(PositionProfile(height, DECAYS[0]) for height in HEIGHTS))).height
         best = best_of(PositionProfile(height or HEIGHTS[0], decay) for decay in DECAYS[1:])
         if qualities[best] <= qualities[FLAT] + _CLEARLY:
-            return FLAT
+            return choices
         # A table that is learned with a profile may rank worse than this one does with it.
-        return self._last_better([TableChoices(), TableChoices(best)], may_fall=True).profile
+        rising = [choices, choices._replace(profile=best)]
+        return self._last_better(rising, may_fall=True)
 
     def _best_title_weight(self, choices: TableChoices) -> TableChoices:
         """Choices with a weight of words of titles: more if that is better beyond chance."""
@@ -214,9 +202,20 @@ class TableLearner:
         rising = [choices._replace(lower_grades=weight) for weight in weights]
         return self._last_better(rising, may_fall=True)
 
+    def _best_order(self, choices: TableChoices) -> TableChoices:
+        """Choices without the order of words, if that is better beyond chance."""
+        # Names with their adjectives before or after them are likelier near the diagonal, but of
+        # their few words, those that stand elsewhere are missed.
+        if self._can_choose and choices.in_order:
+            rising = [choices, choices._replace(in_order=False)]
+            choices = self._last_better(rising, may_fall=True)
+        if choices.in_order:
+            logging.info("The words of pairs stand in about the same order, which the table uses")
+        return choices
+
     def _best_agreement(self, choices: TableChoices) -> TableChoices:
-        """Choices with agreement: more if texts are not parallel and it is better beyond chance."""
-        if not self._can_choose or self._documents.pairs.are_parallel:
+        """Choices with agreement of words in no order: more if it is better beyond chance."""
+        if not self._can_choose or choices.in_order:
             return choices
         rising = [choices._replace(agreement=share) for share in (0.0, *AGREEMENTS)]
         return self._last_better(rising, may_fall=True)
@@ -339,4 +338,4 @@ class TableLearner:
 
 
 def _choices_of(model: LexicalModel) -> TableChoices:
-    return TableChoices(model.fields[0], model.lower_grades, model.agreement)
+    return TableChoices(model.fields[0], model.lower_grades, model.agreement, model.in_order)

@@ -35,6 +35,7 @@ class _Choices:
     # counts 1.
     lower_grades: float = 0.0
     agreement: float = 0.0  # share of the counts of EM that both directions have to agree on
+    in_order: bool = False  # whether words of pairs were read near the diagonal
     on_documents: bool = False  # whether the choices were made on documents, not on sentences
     # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
     # scores as they are.
@@ -130,6 +131,7 @@ class LexicalModel(_Choices):
             "dictionary": self.dictionary,
             "lower_grades": self.lower_grades,
             "agreement": self.agreement,
+            "in_order": self.in_order,
             "length_power": self.length_power,
             "language_factors": self.language_factors,
             "passage_words": self.passage_words,
@@ -147,6 +149,8 @@ class LexicalModel(_Choices):
             length += f"; scores by language times {', '.join(factors)}"
         if self.passage_words:
             length += f"; passages of {self.passage_words} words"
+        if self.in_order:
+            length += "; words of pairs in order"
         if self.agreement:
             length += f"; {self.agreement:.0%} of the counts by agreement"
         chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"

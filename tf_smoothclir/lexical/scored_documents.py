@@ -98,7 +98,7 @@ class ScoredDocuments:
         ids = [self._texts.retrieval_set.query_ids[row] for row in pairs.training]
         half = hash_ids(ids, f"answers {seed}") % np.uint64(2)
         parts = [pairs.training[half != half_number] for half_number in range(2)]
-        for half_number, (learned, _) in enumerate(pairs.tables(TableChoices(), parts)):
+        for half_number, (learned, _) in enumerate(pairs.tables(pairs.plain_choices, parts)):
             table = pruned(learned)
             held_out = np.isin(queries, pairs.training[half == half_number])
             asked = np.flatnonzero(held_out & has_several)

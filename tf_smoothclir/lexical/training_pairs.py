@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, pruned
@@ -49,6 +48,7 @@ class TableChoices(NamedTuple):
     profile: PositionProfile = FLAT
     lower_grades: float = 0.0  # one of `LOWER_GRADES`, or 0
     agreement: float = 0.0  # one of `AGREEMENTS`, or 0
+    in_order: bool = False  # whether words of pairs are read near the diagonal
 
 
 class Pairs(NamedTuple):
@@ -82,7 +82,8 @@ class TrainingPairs:
     def _read(self, mates: Words) -> None:
         self._words_of_mates = mates
         self._whole_tables: dict[TableChoices, tuple] = {}
-        self._latest: tuple[bool, Alignments] | None = None  # as they are large
+        # Off the diagonal, of pairs with those of lower grades or without; one, as they are large.
+        self._latest: tuple[bool, Alignments] | None = None
 
     def of_passages(self, mates: Words) -> TrainingPairs:
         """The same pairs with passages, `[pairs]`, for the mates."""
@@ -112,7 +113,7 @@ class TrainingPairs:
             # Words of lower grades are related words, which no direction has to confirm.
             agreement = np.append(agreement, np.zeros(len(self.lower.queries)))
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
-        learned = self._alignments(choices.profile, bool(choices.lower_grades)).learn_counts(
+        learned = self._alignments(choices).learn_counts(
             of_parts, agreement=agreement if choices.agreement else None
         )
         if len(parts) > 1:  # who asks for parts asks for nothing afterwards
@@ -122,22 +123,30 @@ class TrainingPairs:
             sums = np.asarray(shared.sum(axis=1)).ravel()
             yield rows_of_1(shared), np.where(np.diff(counts.indptr) > 0, sums, 0)
 
-    def _alignments(self, profile: PositionProfile, with_lower: bool) -> Alignments:
-        """Alignments of all training pairs, with those of lower grades if so."""
-        latest, self._latest = self._latest, None
-        queries, documents = self._texts_of_pairs(profile, with_lower)
-        if latest is not None and latest[0] == with_lower and not self.are_parallel:
+    def _alignments(self, choices: TableChoices) -> Alignments:
+        """Alignments of all training pairs, with those of lower grades if they count."""
+        latest, self._latest, with_lower = self._latest, None, bool(choices.lower_grades)
+        queries, documents = self._texts_of_pairs(choices.profile, with_lower)
+        if choices.in_order:
+            del latest  # before others are made
+            diagonal = self._diagonal(queries, documents)
+            return Alignments.of(queries, documents, diagonal, self._classes)
+        if latest is not None and latest[0] == with_lower:
             alignments = latest[1].with_shares(documents)  # a profile makes no word come or go
         else:
             del latest  # before others are made
-            diagonal = self._diagonal(queries, documents) if self.are_parallel else None
-            alignments = Alignments.of(queries, documents, diagonal, self._classes)
+            alignments = Alignments.of(queries, documents, None, self._classes)
         self._latest = with_lower, alignments
         return alignments
 
     @functools.cached_property
     def _classes(self) -> WordClasses:
         return WordClasses.of(self._texts.vocabularies, self._texts.spelling.shape[::-1])
+
+    @property
+    def plain_choices(self) -> TableChoices:
+        """Choices by the pairs alone: words near the diagonal where texts are parallel."""
+        return TableChoices(in_order=self.are_parallel)
 
     @functools.cached_property
     def are_parallel(self) -> bool:
@@ -160,10 +169,7 @@ class TrainingPairs:
         of_words = nearer.likelihoods(table) - alignments.likelihoods(table)
         gains = np.bincount(alignments.pairs, of_words, len(some))
         error = gains.std() / np.sqrt(len(some))
-        are_parallel = bool(gains.mean() > _STANDARD_ERRORS * error)
-        if are_parallel:
-            logging.info("The words of pairs stand in about the same order, which the table uses")
-        return are_parallel
+        return bool(gains.mean() > _STANDARD_ERRORS * error)
 
     def _diagonal(self, queries: sp.csr_array, documents: sp.csr_array) -> Diagonal:
         """Where words stand in the texts of pairs; those of lower grades, in the same place."""

@@ -9,9 +9,11 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.metrics import mean_metrics, ranked_grades, ranked_metric
+from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.protocols.scorer import ScoreRows, query_chunks
 from tf_smoothclir.utils.parallel import map_in_threads
 
+FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0, 400.0)
 _MOST_QUERIES = 1000
 _NEGATIVES = 40
 _DEPTH = 10
@@ -104,3 +106,16 @@ def is_better(measured: np.ndarray, other: np.ndarray, counted: Sequence[int] = 
     gains = np.column_stack([gains[:, list(counted)].mean(axis=1), gains[:, :_GUARDED]])
     mean, error = gains.mean(axis=0), gains.std(axis=0) / np.sqrt(len(gains))
     return bool(mean[0] > error[0] and (mean >= -error).all())
+
+
+def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
+    """Yields scores with feedback of each of `FEEDBACK_WEIGHTS`, `[queries, documents]` float32."""
+    similarities = feedback.similarities(scores)
+    for weight in FEEDBACK_WEIGHTS:
+        yield with_feedback(scores, similarities, weight)
+
+
+def best_weight(measured: Sequence[np.ndarray]) -> float:
+    """The best of `FEEDBACK_WEIGHTS` by `[queries, metrics]` of each; 0 if that is by chance."""
+    best = int(np.argmax([quality(of_one) for of_one in measured]))
+    return FEEDBACK_WEIGHTS[best] if is_better(measured[best], measured[0]) else 0.0
