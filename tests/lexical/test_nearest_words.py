@@ -25,6 +25,7 @@ VOCABULARY = [*SPECIAL, "albanien", "abce", "abcf", "haha", "es2015", "cat", "18
 VOCABULARY += ["αθήνα", "đà", "nẵng", "ẹ\u0301gbọn", "が"]
 # Few letters, so that words have trigrams in common, and some more than once.
 WORD = st.text("abáÄ𝒳1\u0301", max_size=9)
+SCRIPTS = ["sri", "angora", "caledonia", "минск", "албания", "მაკედონია", "קלדוניה", "तमिल", "کابل"]
 
 
 def reader_of(kind, directory, queries, documents):
@@ -87,7 +88,29 @@ def test_by_hand(word, nearest):
     assert (None if found == NO_WORD else VOCABULARY[found]) == nearest
 
 
-@given(texts=st.lists(st.lists(WORD, max_size=5).map(" ".join) | st.text(max_size=8), max_size=4))
+@cases(
+    "word, nearest",
+    ("minsk", "минск"),
+    ("albanian", "албания"),  # <al, alb, lba, ban, ani, nia of 8 and 7 trigrams, one of them ia>
+    ("macedonia", "მაკედონია"),  # as makedonia
+    ("kaledonia", "caledonia"),  # the same letters before the same sounds
+    ("tamil", "तमिल"),  # tml; by letters tmil, and four of nine trigrams
+    ("kabul", "کابل"),  # kbl of kbl
+    ("каледония", "caledonia"),  # the other way round
+    ("ангара", "angora"),  # by letters four of eight trigrams
+    ("sir", None),  # by sounds, words of one script are not compared
+)
+def test_names_are_found_in_other_scripts(word, nearest):
+    vocabulary = [*SPECIAL, *SCRIPTS]
+    found = NearestWords(vocabulary).id_of(word)
+    assert (None if found == NO_WORD else vocabulary[found]) == nearest
+
+
+OTHER = st.text("ckdlnabкдлабקלदिल्", max_size=7)
+TEXT = st.lists(WORD | OTHER | st.sampled_from("!!.()"), max_size=5).map(" ".join)
+
+
+@given(texts=st.lists(TEXT | st.text(max_size=8), max_size=4))
 @settings(max_examples=60)
 def test_the_graph_reads_as_python_does(both, texts):
     plain, in_graph = both
@@ -102,7 +125,8 @@ def test_the_graph_reads_as_python_does(both, texts):
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """Readers of queries in Python and in the graph, with one vocabulary of both languages."""
-    words = [*SPECIAL, "aabb", "abab", "bÄ𝒳a", "aaaaaa", "ab", "b1b1b", "bá"]
+    words = [*SPECIAL, "aabb", "abab", "bÄ𝒳a", "aaaaaa", "ab", "b1b1b", "bá", "!", ".", "("]
+    words += ["кадал", "клад", "קלדן", "candla", "दिल्ली"]
     directory = tmp_path_factory.mktemp("vocabulary")
     return [reader_of(kind, directory, words, words) for kind in (PlainReader, TextReader)]
 

@@ -7,43 +7,73 @@ Such a word w is read as the known word t with the largest share of common trigr
 
 if that is at least a half, so that `albania` finds `albanien`, and `photgraph` what `photograph`
 does. The beginning and the end of a word are characters too. Accents do not count, which capitals
-and hasty typing leave out: `αθηνα` is `αθήνα`, `da nang` is `đà nẵng`. Words of less than four
-characters are only found by this, and words with digits not at all: `es2016` is not `es2015`.
+and hasty typing leave out: `αθηνα` is `αθήνα`, `da nang` is `đà nẵng`. Letters of other scripts are
+compared as Latin ones: `albania` finds `албания`. If there is no such word, words of Latin letters
+are compared with those of others, and the other way round, by `SOUNDS` alone, with a share of 0.65:
+`caledonia` finds `קלדוניה`. Words of less than four characters are only found by the first, and
+words with digits not at all: `es2016` is not `es2015`.
 
 The least share and the length were the same within chance from 0.4 to 0.6 and from 3 to 5, and so
-were longer n-grams, on validation and test queries of sets of eight languages.
+were longer n-grams, on validation and test queries of sets of eight languages; 0.8 in place of
+0.65 found fewer names in eleven languages.
 """
 
 import functools
 import re
-import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 
+from tf_smoothclir.lexical.latin_letters import LETTERS, MARKS, SOUNDS
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.ranges import ranges
 
-LEAST_SHARE = 0.5
 FEWEST_TRIGRAMS = 4  # of words that may differ in more than accents
 LARGE = np.int32(1 << 30)  # stands for the sizes of others, so that they have no share
 BEGIN, END = 0, 1  # code points before and after a word, which no word has
 BITS = 21  # of a code point
 # Longer words of any script, all of Latin, Greek, Cyrillic and Armenian; in TensorFlow too.
 COMPARED = f"[^0-9]{{{FEWEST_TRIGRAMS},}}|[a-z\u00c0-\u058f\u1e00-\u1fff]+"
-MARKS = 0x300, 0x370  # accents that have no character together with their letter
-# Code point -> that of the letter without accents; of the scripts that have some.
-LETTERS = np.array([ord(unicodedata.normalize("NFD", chr(code))[0]) for code in range(0x2000)])
-LETTERS[[ord(letter) for letter in "đłø"]] = [ord(letter) for letter in "dlo"]
+IN_LATIN = "[a-z\u00c0-\u024f\u1e00-\u1eff].*"
 _MOST_REMEMBERED = 1 << 16
 _is_compared = re.compile(COMPARED).fullmatch
+_is_in_latin = re.compile(IN_LATIN, re.DOTALL).fullmatch
 
 
 class NearestWords:
-    """The nearest words in a vocabulary.
+    """The nearest words in a vocabulary: `spellings` are tried one after the other."""
+
+    def __init__(self, vocabulary: Sequence[str]):
+        """Lists the words by their trigrams."""
+        ids = [id_ for id_, word in enumerate(vocabulary) if _is_compared(word)]
+        ids = np.array(ids, np.int64)
+        ids = ids[ids > UNKNOWN_ID]
+        words = [vocabulary[id_] for id_ in ids.tolist()]
+        in_latin = np.zeros(len(vocabulary), bool)
+        in_latin[ids] = [_is_in_latin(word) is not None for word in words]
+        self.spellings = [Spellings(words, ids, len(vocabulary), LETTERS, 0.5)] if words else []
+        if 0 < np.count_nonzero(in_latin) < len(ids):  # else there are no other letters
+            others = Spellings(words, ids, len(vocabulary), SOUNDS, 0.65, in_latin)
+            self.spellings.append(others)
+        self.id_of = functools.lru_cache(_MOST_REMEMBERED)(self._id_of)
+
+    def _id_of(self, word: str) -> int:
+        """The id of the nearest word; `NO_WORD` where there is none."""
+        if not _is_compared(word):
+            return NO_WORD
+        found = (spellings.id_of(word) for spellings in self.spellings)
+        return next((id_ for id_ in found if id_ != NO_WORD), NO_WORD)
+
+
+class Spellings:
+    """Words of a vocabulary by their trigrams in some letters.
 
     Attributes:
+        letters: `[code points]` int64, the letter that each counts as.
+        least: The least share of common trigrams.
+        in_latin: `[vocabulary]` bool, which words have Latin letters, where those of other words
+            are asked for; else None.
         trigrams: `[trigrams]` int64, those of the vocabulary, sorted, as numbers.
         ends: `[trigrams + 1]` int64, where the words that have each one begin and end.
         words: `[entries]` int32, ids of these words.
@@ -51,52 +81,57 @@ class NearestWords:
             compared.
     """
 
-    def __init__(self, vocabulary: Sequence[str]):
-        """Lists the words by their trigrams."""
-        ids = [id_ for id_, word in enumerate(vocabulary) if _is_compared(word)]
-        ids = np.array(ids, np.int64)
-        ids = ids[ids > UNKNOWN_ID]
-        owners, trigrams = _trigrams([vocabulary[id_] for id_ in ids.tolist()])
+    def __init__(
+        self,
+        words: Sequence[str],
+        ids: np.ndarray,
+        size: int,
+        letters: np.ndarray,
+        least: float,
+        in_latin: np.ndarray | None = None,
+    ):
+        """Lists words of a vocabulary of a size by their trigrams."""
+        self.letters, self.least, self.in_latin = letters, np.float32(least), in_latin
+        owners, trigrams = self._trigrams(words)
         owners = ids[owners]
         order = np.argsort(trigrams, kind="stable")  # ids stay in order
         owners, trigrams = owners[order], trigrams[order]
         is_new = np.ones(len(order), bool)  # a word counts once for a trigram
         is_new[1:] = (np.diff(owners) != 0) | (np.diff(trigrams) != 0)
         self.words = owners[is_new].astype(np.int32)
-        self.sizes = np.bincount(self.words, minlength=len(vocabulary)).astype(np.int32)
+        self.sizes = np.bincount(self.words, minlength=size).astype(np.int32)
         self._sizes_of_long = np.where(self.sizes < FEWEST_TRIGRAMS, LARGE, self.sizes)
         self.trigrams, numbers = np.unique(trigrams[is_new], return_counts=True)
         self.ends = np.append(0, np.cumsum(numbers))
-        self.id_of = functools.lru_cache(_MOST_REMEMBERED)(self._id_of)
 
-    def _id_of(self, word: str) -> int:
-        """The id of the nearest word; `NO_WORD` where there is none."""
-        if not len(self.trigrams) or not _is_compared(word):
-            return NO_WORD
-        _, trigrams = _trigrams([word])
-        if not len(trigrams):  # an accent alone
+    def id_of(self, word: str) -> int:
+        """The id of the nearest word of a word that is compared; `NO_WORD` if there is none."""
+        _, trigrams = self._trigrams([word])
+        if not len(trigrams) or not len(self.trigrams):  # an accent alone, or vowels
             return NO_WORD
         places = np.searchsorted(self.trigrams, trigrams).clip(max=len(self.trigrams) - 1)
         places = places[self.trigrams[places] == trigrams]
         begins = self.ends[places]
         entries = self.words[ranges(begins, self.ends[places + 1] - begins)]
         common = np.bincount(entries, minlength=len(self.sizes))
+        if self.in_latin is not None:
+            common[self.in_latin == (_is_in_latin(word) is not None)] = 0
         is_short = len(trigrams) < FEWEST_TRIGRAMS
         sizes = self.sizes if is_short else self._sizes_of_long
         shares = 2 * common.astype(np.float32) / (sizes + np.float32(len(trigrams)))
         best = int(shares.argmax())  # of equal ones the first, which is more frequent
-        return best if shares[best] >= (1 if is_short else LEAST_SHARE) else NO_WORD
+        return best if shares[best] >= (1 if is_short else self.least) else NO_WORD
 
-
-def _trigrams(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The trigrams of words, `[trigrams]` int64 numbers, and the place of the word of each."""
-    marked = "".join(f"{chr(BEGIN)}{word}{chr(END)}" for word in words)
-    codes = np.frombuffer(marked.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
-    owners = np.repeat(np.arange(len(words)), [len(word) + 2 for word in words])
-    is_mark = (codes >= MARKS[0]) & (codes < MARKS[1])
-    owners, codes = owners[~is_mark], codes[~is_mark]
-    is_letter = codes < len(LETTERS)
-    codes[is_letter] = LETTERS[codes[is_letter]]
-    first = np.flatnonzero(owners[2:] == owners[:-2])
-    numbers = codes[first] << 2 * BITS | codes[first + 1] << BITS | codes[first + 2]
-    return owners[first], numbers
+    def _trigrams(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The place of the word of each trigram of words, and the trigrams, int64 numbers."""
+        marked = "".join(f"{chr(BEGIN)}{word}{chr(END)}" for word in words)
+        codes = np.frombuffer(marked.encode("utf-32-le", "surrogatepass"), np.uint32)
+        codes = codes.astype(np.int64)
+        owners = np.repeat(np.arange(len(words)), [len(word) + 2 for word in words])
+        has_letter = codes < len(self.letters)
+        codes[has_letter] = self.letters[codes[has_letter]]
+        is_mark = (codes >= MARKS[0]) & (codes < MARKS[1])
+        owners, codes = owners[~is_mark], codes[~is_mark]
+        first = np.flatnonzero(owners[2:] == owners[:-2])
+        numbers = codes[first] << 2 * BITS | codes[first + 1] << BITS | codes[first + 2]
+        return owners[first], numbers

@@ -12,17 +12,17 @@ import tensorflow as tf
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.word_evidence import NOTHING, SPELLING, WORDS
+from tf_smoothclir.lexical.latin_letters import MARKS
 from tf_smoothclir.lexical.nearest_words import (
     BEGIN,
     BITS,
     COMPARED,
     END,
     FEWEST_TRIGRAMS,
+    IN_LATIN,
     LARGE,
-    LEAST_SHARE,
-    LETTERS,
-    MARKS,
     NearestWords,
+    Spellings,
 )
 from tf_smoothclir.lexical.new_words import BYTES, NONE, spread
 from tf_smoothclir.lexical.words import NO_WORD, Words, read_vocabularies
@@ -63,7 +63,7 @@ class TextReader(tf.Module):
             self._new = tf.Variable(new_words.astype(np.int64), trainable=False)
         is_compared = role == "query" and vocabularies[0] == vocabularies[1]
         nearest = NearestWords(vocabularies[0] if is_compared else [])
-        self._nearest = NearestInGraph(nearest) if len(nearest.trigrams) else None
+        self._nearest = list(map(NearestInGraph, nearest.spellings))
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> Tokens:
@@ -74,11 +74,13 @@ class TextReader(tf.Module):
         """The ids of words and what is known of them, in a graph."""
         ids = self._ids(words)
         ids = tf.where(ids == NO_WORD, self._new_ids(words.flat_values), ids)
+        if not self._is_document:
+            ids = tf.where(_is_repeated_sign(words), NO_WORD, ids)
         evidence = tf.where(ids < self._sizes[0], WORDS, SPELLING)
         known = tf.where(ids == NO_WORD, NOTHING, evidence)
-        if self._nearest is not None:
+        for spellings in self._nearest:
             unknown = tf.where(ids == NO_WORD)
-            nearest = self._nearest.ids(tf.gather_nd(words.flat_values, unknown))
+            nearest = spellings.ids(tf.gather_nd(words.flat_values, unknown))
             ids = tf.tensor_scatter_nd_update(ids, unknown, nearest)
             evidence = tf.where(nearest == NO_WORD, NOTHING, SPELLING)
             known = tf.tensor_scatter_nd_update(known, unknown, evidence)
@@ -125,33 +127,45 @@ class TextReader(tf.Module):
         return Words(read, np.cumsum(np.concatenate(lengths)), self.size)
 
 
-class NearestInGraph(tf.Module):
-    """Finds the nearest words of a vocabulary, as `NearestWords` does."""
+def _is_repeated_sign(words: tf.RaggedTensor) -> tf.Tensor:
+    """Which words, `[words]` bool, are no words, and what is before them in their text."""
+    values, rows = words.flat_values, words.value_rowids()
+    is_same = (values[1:] == values[:-1]) & (rows[1:] == rows[:-1])
+    is_repeated = tf.concat([tf.fill([tf.minimum(tf.size(values), 1)], False), is_same], axis=0)
+    return is_repeated & ~tf.strings.regex_full_match(values, WORD)
 
-    def __init__(self, nearest: NearestWords):
+
+class NearestInGraph(tf.Module):
+    """Finds the nearest words of a vocabulary, as `Spellings` does."""
+
+    def __init__(self, nearest: Spellings):
         super().__init__(name="nearest_words")
-        self._trigrams, self._ends, self._words, self._sizes = (
-            tf.Variable(array, trainable=False)
-            for array in (nearest.trigrams, nearest.ends, nearest.words, nearest.sizes)
+        arrays = nearest.trigrams, nearest.ends, nearest.words, nearest.sizes, nearest.letters
+        self._trigrams, self._ends, self._words, self._sizes, self._letters = (
+            tf.Variable(array, trainable=False) for array in arrays
         )
-        self._letters = tf.Variable(LETTERS, trainable=False)
+        self._least, self._in_latin = nearest.least, None
+        if nearest.in_latin is not None:
+            self._in_latin = tf.Variable(nearest.in_latin, trainable=False)
 
     def ids(self, words: tf.Tensor) -> tf.Tensor:
         """The ids of the nearest words, `[words]` int32; `NO_WORD` where there is none."""
         compared = tf.where(tf.strings.regex_full_match(words, COMPARED))
-        trigrams = self._trigrams_of(tf.gather_nd(words, compared))
+        words_compared = tf.gather_nd(words, compared)
+        trigrams = self._trigrams_of(words_compared)
+        in_latin = tf.strings.regex_full_match(words_compared, IN_LATIN)
         # Word by word: a count of trigrams for each word of the vocabulary is large.
-        nearest = tf.map_fn(self._id, trigrams, fn_output_signature=tf.int32)
+        nearest = tf.map_fn(self._id, (trigrams, in_latin), fn_output_signature=tf.int32)
         none = tf.fill(tf.shape(words), NO_WORD)
         return tf.tensor_scatter_nd_update(none, compared, nearest)
 
     def _trigrams_of(self, words: tf.Tensor) -> tf.RaggedTensor:
         codes = tf.strings.unicode_decode(words, "UTF-8")
-        codes = tf.ragged.boolean_mask(codes, (codes < MARKS[0]) | (codes >= MARKS[1]))
-        values = codes.flat_values
-        letters = tf.gather(self._letters, tf.minimum(values, len(LETTERS) - 1))
-        values = tf.where(values < len(LETTERS), letters, tf.cast(values, tf.int64))
+        values, size = codes.flat_values, self._letters.shape[0]
+        letters = tf.gather(self._letters, tf.minimum(values, size - 1))
+        values = tf.where(values < size, letters, tf.cast(values, tf.int64))
         codes = codes.with_flat_values(values)
+        codes = tf.ragged.boolean_mask(codes, (codes < MARKS[0]) | (codes >= MARKS[1]))
         one = tf.ones([codes.nrows(), 1], tf.int64)
         marked = tf.concat([BEGIN * one, codes, END * one], axis=1)
         firsts = tf.ragged.range(marked.row_starts(), marked.row_limits() - 2)
@@ -160,8 +174,9 @@ class NearestInGraph(tf.Module):
             numbers = numbers * 2**BITS + tf.gather(marked.flat_values, firsts.flat_values + place)
         return firsts.with_flat_values(numbers)
 
-    def _id(self, trigrams: tf.Tensor) -> tf.Tensor:
-        """The id of the nearest word of one with `[trigrams]` int64."""
+    def _id(self, word: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        """The id of the nearest word of one with `[trigrams]` int64, perhaps in Latin letters."""
+        trigrams, in_latin = word
         places = tf.searchsorted(self._trigrams, trigrams)
         places = tf.minimum(places, tf.size(self._trigrams) - 1)
         places = tf.boolean_mask(places, tf.gather(self._trigrams, places) == trigrams)
@@ -169,12 +184,14 @@ class NearestInGraph(tf.Module):
         entries = tf.gather(self._words, tf.ragged.range(*ends).flat_values)
         ones = tf.ones_like(entries, tf.float32)
         common = tf.math.unsorted_segment_sum(ones, entries, tf.size(self._sizes))
+        if self._in_latin is not None:
+            common = tf.where(self._in_latin == in_latin, 0.0, common)
         number = tf.size(trigrams)
         is_short, are_short = number < FEWEST_TRIGRAMS, self._sizes < FEWEST_TRIGRAMS
         sizes = tf.where(are_short & ~is_short, LARGE, self._sizes)
         shares = 2 * common / tf.cast(sizes + number, tf.float32)
         share, best = tf.math.top_k(shares, 1)  # of equal ones the first
-        return tf.where(share >= tf.where(is_short, 1.0, LEAST_SHARE), best, NO_WORD)[0]
+        return tf.where(share >= tf.where(is_short, 1.0, self._least), best, NO_WORD)[0]
 
 
 def _strings(texts: Sequence[str]) -> tf.Tensor:
