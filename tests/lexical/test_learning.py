@@ -28,6 +28,7 @@ from tf_smoothclir.lexical.word_weights import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.words import FLAT, PositionProfile
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.settings import data, presets, text
+from tf_smoothclir.text.vocabulary import PADDING_ID
 
 FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
 BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
@@ -378,6 +379,17 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
     weighed.clear()
     learner.word_weights(model)
     assert [training[0] in rows for rows in weighed] == [True]
+
+
+def test_a_sign_counts_at_most_twice_what_a_word_of_no_query_does(texts, model, monkeypatch):
+    """Hazard: all sentences end with `.`, so a few words with `...` found whatever has one."""
+    assert not texts.are_signs.any()
+    places = np.arange(len(model.background))
+    monkeypatch.setitem(vars(texts), "are_signs", places == 3)
+    learned = np.where(places == PADDING_ID, 0.6, 5.0)[None]
+    monkeypatch.setattr(learning, "learn_word_weights", lambda *_, **__: learned.copy())
+    (weights,) = TableLearner(texts, seed=13).word_weights(model)
+    np.testing.assert_allclose(weights[:5], [0.6, 5, 5, 1.2, 5])
 
 
 def test_the_variants_of_feedback_are_what_it_adds():

@@ -29,6 +29,7 @@ from tf_smoothclir.lexical.word_weights import (
 )
 from tf_smoothclir.lexical.words import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.protocols.scorer import ScoreRows
+from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.memory import give_back_memory
@@ -304,6 +305,10 @@ class TableLearner:
                 field.append(candidate_features(queries[-1], impacts, passages))
         asked = sp.csr_array(sp.vstack(queries, format="csr"))
         weights = learn_word_weights(asked, list(map(np.concatenate, features)), **former)
+        # A sign counts at most twice what a word of no query does: whole sentences end with one,
+        # and a few words with `...` after them are no sentence.
+        signs = np.flatnonzero(self._texts.are_signs)
+        weights[:, signs] = np.minimum(weights[:, signs], 2 * weights[:, PADDING_ID, None])
         return weights.astype(np.float32)
 
     def with_best_factors_and_feedback(self, model: LexicalModel) -> LexicalModel:

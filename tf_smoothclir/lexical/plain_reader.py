@@ -40,6 +40,7 @@ class PlainReader:
             self.size += len(words)
         # Unknown words of queries have a nearest one in a vocabulary of both languages.
         self._own, self._compares = read[0], len(read) > 1 and read[0] == read[1]
+        self._is_query = len(read) > 1
 
     def batch(self, texts: Iterable[str], new_words: np.ndarray = NONE) -> Words:
         """The words of texts; some new words, by their hashes, sorted, have numbers too."""
@@ -82,7 +83,13 @@ class PlainReader:
         return tokens_of(text, self._pretokenized)[: self._max_tokens]
 
     def _words(self, tokens: list[list[str]], new: Mapping[str, int]) -> Words:
-        ids = [self._id(token, new) for of_query in tokens for token in of_query]
+        ids = [
+            self._id(token, new)
+            if token != before or not self._is_query or has_letters(token)
+            else NO_WORD
+            for of_query in tokens
+            for before, token in zip(["", *of_query], of_query)
+        ]
         ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
         return Words(np.array(ids, np.int32), ends, self.size)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import itertools
 
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.encoder.tokenizer import has_letters
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
@@ -49,6 +51,12 @@ class LexicalTexts:
         other = copy.copy(self)
         other._read_queries(retrieval_set)
         return other
+
+    @functools.cached_property
+    def are_signs(self) -> np.ndarray:
+        """`[query words]` bool, which have neither letter nor digit."""
+        words = itertools.chain.from_iterable(self.vocabularies)
+        return ~np.fromiter(map(has_letters, words), bool)
 
     @functools.cached_property
     def similar_words(self) -> tuple[sp.csr_array, sp.csr_array]:
