@@ -123,7 +123,7 @@ def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces():
 
 def test_what_a_word_met_and_what_else_adds_to_the_score():
     met = (WordMatch("apple", 0.93, 0.4), WordMatch("fruit", 0.01, 0.1))
-    explanation = Explanation(9.0, (WordShare("apfel", 0.5, met),), 0.0, 1.5, 0.5, 7.0)
+    explanation = Explanation(9.0, (WordShare("apfel", 0.5, met),), -1e-5, 1.5, 0.5, 7.0)
     others = "towers +1.500, encoder +0.500, feedback +7.000, remainder +0.000"
     assert shares(explanation) == f"9.000 = apfel (apple 0.93) +0.500, {others}"
     many = shares(explained(0.6, 0.06, **{f"w{n}": 0.1 - 0.01 * n for n in range(12)}))

@@ -86,7 +86,8 @@ def shares(explanation: Explanation) -> str:
         )
         pairs = f" ({best})" if best else ""
         parts.append(f"re-ranker {explanation.reranker:+.3f}{pairs}")
-    parts.append(f"remainder {explanation.remainder:+.3f}")
+    remainder = round(explanation.remainder, 3) + 0.0  # never -0.000
+    parts.append(f"remainder {remainder:+.3f}")
     return f"{explanation.score:.3f} = {', '.join(parts)}"
 
 
