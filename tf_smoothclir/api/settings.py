@@ -102,7 +102,7 @@ def settings_with_data(
     if given.get("columns"):
         check_given_columns(data, parts, of_call)
     if (in_memory := given_set(where, data, parts, of_call, tokenizer)) is not None:
-        of_set["data_dir"] = str(RunDirectory(output_dir).data)
+        of_set["data_dir"] = os.path.abspath(RunDirectory(output_dir).data)
         of_set["parallel"] = ",".join(map(str, in_memory.parallel_files))
     if "data_dir" in of_set:
         named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]

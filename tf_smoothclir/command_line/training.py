@@ -104,7 +104,7 @@ def teach_by_flags() -> None:
         beside = {name: of_data[name] for name in (*LANGUAGES, "cache_dir") if name in of_data}
         if not FLAGS.distill:  # else the encoder ranks too
             given = {n: value for n, value in given.items() if n not in EncoderSettings().values()}
-        _train_and_export({**given, **beside, "data_dir": str(path)})
+        _train_and_export({**given, **beside, "data_dir": os.path.abspath(path)})
 
 
 def _train_and_export(given: dict[str, object]) -> None:

@@ -1,6 +1,7 @@
 """The config.json of a run: what it is made with, and from which data."""
 
 import dataclasses
+import os
 import platform
 from importlib import metadata
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any, Self
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_record, write_json
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.paths import local_path
 
 _REMEDY = "This version cannot read the run: use the version that wrote it, or train again"
+_RUN = "{run}"  # the run's own directory, at the beginning of a path; it may be moved
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +37,15 @@ class RunConfig:
     ranks_by: str = ""
 
     @classmethod
+    def of(cls, settings: RunSettings, run: Path) -> Self:
+        """The content for a new run, whose data may be inside it."""
+        content, data_dir = settings.to_dict(), settings.data.data_dir
+        inside = os.path.relpath(local_path(data_dir), run) if data_dir else os.pardir
+        if inside.split(os.sep)[0] != os.pardir:
+            content["data"]["data_dir"] = os.path.join(_RUN, inside)
+        return cls(content, software_versions())
+
+    @classmethod
     def read(cls, path: Path) -> Self:
         """Reads a config.json."""
         return read_record(path, cls, _REMEDY)
@@ -50,13 +62,19 @@ class RunConfig:
     def run_settings(self, path: Path) -> RunSettings:
         """The settings of the run."""
         try:
-            return RunSettings.from_dict(self.settings)
+            settings = RunSettings.from_dict(self.settings)
         except KeyError as error:
             raise _unreadable(path, f"settings.{error.args[0]} is missing") from error
         except InputError:
             raise  # of a plug-in, with a remedy of its own
         except (TypeError, ValueError) as error:
             raise _unreadable(path, error) from error
+        place, *inside = settings.data.data_dir.split(os.sep)
+        if place != _RUN:
+            return settings
+        data_dir = os.path.abspath(path.parent.joinpath(*inside))
+        data = dataclasses.replace(settings.data, data_dir=data_dir)
+        return dataclasses.replace(settings, data=data)
 
 
 def _unreadable(path: Path, reason: object) -> InputError:

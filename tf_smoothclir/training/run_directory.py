@@ -9,7 +9,7 @@ from typing import Self
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.storage.files import delete_in, locked, make_directory, names_in, write_text
 from tf_smoothclir.storage.folder import MANIFEST, Folder, adding, damage_to
-from tf_smoothclir.training.run_config import RunConfig, RunData, software_versions
+from tf_smoothclir.training.run_config import RunConfig, RunData
 from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
@@ -110,7 +110,7 @@ class RunDirectory:
             run.delete()
         sweep(run)  # of a run that was killed before it wrote its config.json
         write_text(run.flags, _flag_text(settings))
-        run.write_config(RunConfig(settings.to_dict(), software_versions()))
+        run.write_config(RunConfig.of(settings, run.path))
         return run
 
     @classmethod
