@@ -2,8 +2,8 @@
 
 RUN is the directory of a finished smoothclir-train, one that smoothclir-evaluate wrote, such as
 RUN/evaluation/by-lexical, or a TREC run file of any system, which needs --qrels. The first RUN is
-the baseline. Of run directories, full retrieval is compared, with --nofull the candidate lists of
-the paper. All queries have the same weight.
+the baseline. Of run directories, full retrieval is compared (full/...), with --nofull the candidate
+lists of the paper. All queries have the same weight.
 """
 
 from absl import flags

@@ -219,12 +219,13 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, tmp_
             count, mean = evaluation.counts[metric], evaluation.metrics[metric]
             assert f"| {metric} | {name} | {count} | {mean:.4f} |" in done.stdout
     # The second by what evaluate wrote of it.
-    arguments = ["second/evaluation", "first/", "--baseline=first", "--measures=MRR@10,MRR_mr"]
+    measures = "--measures=full/MRR@10,MAP,nDCG@10,Recall@100,full/MRR_mr"  # with the prefix or not
+    arguments = ["second/evaluation", "first/", "--baseline=first", measures]
     full = run(*arguments, "--samples=500", cwd=tmp_path)
-    count = evaluations["first"].counts["full/MRR@10"]
-    mean = evaluations["first"].metrics["full/MRR@10"]
-    assert f"| MRR@10 | first | {count} | {mean:.4f} |" in full.stdout
-    assert f"| MRR_mr | first | {count} | " in full.stdout
+    for metric in ("full/MRR@10", "full/MAP", "full/nDCG@10", "full/Recall@100"):
+        count, mean = (getattr(evaluations["first"], of)[metric] for of in ("counts", "metrics"))
+        assert f"| {metric} | first | {count} | {mean:.4f} |" in full.stdout
+    assert "| full/MRR_mr | first | " in full.stdout
     assert "* baseline: first;" in full.stdout
     assert "else 500 random ones" in full.stdout
     refused = run("first", "second", "--split=train", cwd=tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +40,8 @@ def compare(
         full: Whether to compare full retrieval, not candidate lists, of run directories.
         qrels: TREC qrels of the runs that are files.
         measures: What to compare by: some of the default, or any of `ir_measures` by its name,
-            such as ["nDCG@20", "RR"].
+            such as ["nDCG@20", "RR"]. In full retrieval of run directories, results are named as in
+            `Model.metrics`, such as "full/MRR@10".
         samples: Random sign patterns that the randomisation test draws.
         seed: Seed of the randomisation test and of the bootstrap.
 
@@ -62,11 +64,14 @@ def compare(
         if is_given and not any(are_directories):
             raise input_error(flag, "every run is a file", "Leave it out")
     files = {name: _files(path, split, full, qrels) for name, path in zip(names, paths)}
+    prefix = "full/" if full and any(are_directories) else ""
+    measures = [name.removeprefix(prefix) for name in measures]
     further = [name for name in measures if name not in COMPARED]
     systems, best_grade = comparing.read_systems(files, further)
     rows = comparing.compare(
         systems, baseline=baseline, metrics=measures, seed=seed, samples=samples
     )
+    rows = [dataclasses.replace(row, metric=prefix + row.metric) for row in rows]
     rules = legend(
         rows, systems, baseline=baseline, best_grade=best_grade, seed=seed, samples=samples
     )
