@@ -226,6 +226,8 @@ def test_a_layer_reads_padded_ids_and_an_empty_text_is_the_zero_vector():
     expected = [np.tanh(rows[1] + rows[2]), [0, 0], np.tanh(rows[0] + rows[3])]
     np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-7)
     assert tower(Tokens.of(tf.zeros([0], tf.int32), tf.constant([0]))).numpy().tolist() == [[0, 0]]
+    with pytest.raises(InputError, match=r"(?s)up to 5 \(.* below vocabulary_size \(give a sma"):
+        GivenTower(SumTower(words=5, dim=2), vocabulary_size=6)
 
 
 def test_a_tower_of_this_package_gets_the_vocabulary_of_the_set():

@@ -13,17 +13,18 @@ from tf_smoothclir.towers.word_table import WordTableTower
 from tf_smoothclir.utils.errors import input_error
 
 
-def dim_of(layer: keras.layers.Layer, name: str) -> int:
+def dim_of(layer: keras.layers.Layer, name: str, last_id: int = PADDING_ID) -> int:
     """The length of the vectors that a layer makes of padded ids; it is called once."""
     if isinstance(layer, WordTableTower):
         return layer.dim
     try:
-        shape = layer(tf.zeros([1, 1], tf.int32)).shape
+        shape = layer(tf.constant([[last_id]])).shape
     except Exception as error:  # whatever the user's layer raises
         raise input_error(
             name,
-            f"it cannot read padded ids ({error})",
-            "A tower takes [batch, length] int32 ids and returns [batch, dim]",
+            f"it cannot read padded ids up to {last_id} ({error})",
+            "A tower takes [batch, length] int32 ids below vocabulary_size (give a smaller one, or"
+            " a larger table) and returns [batch, dim]",
         ) from error
     if len(shape) != 2:
         reason = f"it returns {len(shape)} axes, {tuple(shape)}"
@@ -54,9 +55,10 @@ class GivenTower(WordTableTower):
             **kwargs: Of the Keras layer.
 
         Raises:
-            InputError: The layer does not take padded ids, or returns no `[batch, dim]`.
+            InputError: The layer does not take all padded ids, or returns no `[batch, dim]`.
         """
-        super().__init__(vocabulary_size, dim_of(layer, layer.name), **kwargs)
+        dim = dim_of(layer, layer.name, vocabulary_size - 1)
+        super().__init__(vocabulary_size, dim, **kwargs)
         self.layer = layer
         self._takes_training = "training" in inspect.signature(layer.call).parameters
 
