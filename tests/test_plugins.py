@@ -13,12 +13,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from tensorflow import keras
 
 import tf_smoothclir as sc
 from tests.cases import cases
 from tests.command_line.test_command import one_line
 from tf_smoothclir import InputError, Settings, plugins, setting
+from tf_smoothclir.interaction.networks.base import WordVectorNetwork
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.towers.word_table import WordTableTower
 
 PAGE = Path(__file__).resolve().parent.parent.joinpath("docs", "plugins.md").read_text("utf-8")
 NAME, SOURCE = re.search(r'```python title="(\w+)\.py"\n(.*?)```', PAGE, re.DOTALL).groups()
@@ -34,7 +37,7 @@ def folder(tmp_path_factory):
     (folder / "registers_nothing.py").write_text("")
     (folder / "fails_late.py").write_text(
         "from tf_smoothclir.plugins import register\n"
-        "register('loss', 'late', object, help='.')\nraise RuntimeError('too late')\n"
+        "register('loss', 'late', 'a:Late', help='.')\nraise RuntimeError('too late')\n"
     )
     return folder
 
@@ -171,18 +174,32 @@ def group(name, **values):
     return dataclasses.make_dataclass(f"{name}Settings", fields, bases=(Settings,), frozen=True)
 
 
+def own(base, **parts):
+    return type("Own", (base,), parts)
+
+
 @cases(
-    "kind, name, settings, message",
-    ("lost", "mine", None, f"kind must be one of {', '.join(plugins.KINDS)}, but is 'lost'"),
-    ("loss", "sosl", None, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
-    ("loss", "focus", None, f"loss 'focus' is there already, from {NAME}"),
+    "kind, name, thing, message",
+    ("lost", "mine", object, f"kind must be one of {', '.join(plugins.KINDS)}, but is 'lost'"),
+    ("loss", "sosl", object, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
+    ("loss", "focus", object, f"loss 'focus' is there already, from {NAME}"),
     ("loss", "mine", group("Mine", epsilon=1.0), "ModelSettings has a setting 'epsilon' al"),
     ("loss", "mine", group("Mine", focus=1.0), "FocusSettings has a setting 'focus' already"),
     ("loss", "mine", group("Focus"), "there are settings 'focus' already"),
+    ("loss", "a b,c", sc.SoftmaxLoss, r"loss 'a b,c': use letters, digits, _, -, \+ and dots"),
+    ("loss", "mine", keras.losses.MeanSquaredError, "'mine': it is no RankingLoss. Register a `R"),
+    ("loss", "mine", own(sc.ThresholdLoss), "loss 'mine': Own has no call"),
+    ("loss", "mine", sc.SoftmaxLoss(), "loss 'mine': it is no RankingLoss"),
+    ("tower", "mine", own(WordTableTower), "tower 'mine': Own has no call"),
+    ("reranker", "mine", own(WordVectorNetwork, learning=1), "Own has no features and no score"),
+    ("reranker", "mine", own(WordVectorNetwork, features=1, score=1), "Own has no learning"),
+    ("family", "mine", sc.Family, r"family 'mine': Family has no scorer\. Register a `families\."),
+    ("objective", "mine", 3, "objective 'mine': it is no function"),
 )
-def test_names_that_clash_are_an_error(registered, kind, name, settings, message):
+def test_what_cannot_be_registered_is_an_error(registered, kind, name, thing, message):
+    settings = thing if isinstance(thing, type) and issubclass(thing, Settings) else None
     with pytest.raises(ValueError, match=message):
-        plugins.register(kind, name, object, help=".", settings=settings)
+        plugins.register(kind, name, thing, help=".", settings=settings)
     assert "mine" not in plugins.LOSSES
 
 

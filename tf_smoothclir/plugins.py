@@ -36,6 +36,12 @@ KINDS = {
     "distribution": "a function from settings, and whether the run is finished, to `SingleProcess`",
     "family": "a `families.Family` class, made by its name; --retriever chooses one",
 }
+_BASES = {
+    "loss": "RankingLoss",
+    "tower": "WordTableTower",
+    "reranker": "InteractionNetwork",
+    "family": "Family",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +102,8 @@ def register(
 
     Args:
         kind: One of `KINDS`.
-        name: The name to choose it by, such as "focal" in `--loss=focal`.
+        name: The name to choose it by, such as "focal" in `--loss=focal`: letters, digits, `_`,
+            `-`, `+` and dots.
         implementation: As `KINDS` says for the kind; or "module:name" of it, to import it later.
         help: One sentence for `--help`.
         settings: A frozen dataclass derived from `tf_smoothclir.Settings`, whose fields become
@@ -105,12 +112,15 @@ def register(
         facts: Class attributes of an implementation that is named, such as `needs_lists`.
 
     Raises:
-        ValueError: There is no such kind, or something else has the name.
+        ValueError: There is no such kind, the name cannot be used or something else has it, or the
+            implementation is no such thing, or lacks a method.
     """
     caller = sys._getframe(1).f_globals["__name__"]
     module = "" if caller == _BUILT_IN else (_modules or [caller])[-1]
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, but is {kind!r}.")
+    if not re.fullmatch(r"[\w.+-]+", name):
+        raise ValueError(f"{kind} {name!r}: use letters, digits, _, -, + and dots in a name.")
     there = _plugins.get((kind, name))
     if there is not None and _origin(there.implementation) != _origin(implementation):
         raise ValueError(
@@ -118,6 +128,8 @@ def register(
             " choose another name."
         )
     _check_settings(settings)
+    if module and not isinstance(implementation, str):
+        _check_implementation(kind, name, implementation)
     module = there.module if there else module  # as it was first imported, under whichever name
     _plugins[kind, name] = Plugin(
         kind, name, implementation, help, settings, tuple(rules), dict(facts), module
@@ -129,6 +141,24 @@ def _origin(thing: Any) -> str:
     if isinstance(thing, str):
         return thing
     return f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', repr(thing))}"
+
+
+def _check_implementation(kind: str, name: str, thing: Any) -> None:
+    """Checks that an implementation is what `KINDS` says, and has the methods that it needs."""
+    bases = {base.__name__: base for base in getattr(thing, "__mro__", ())}
+    base = bases.get(_BASES.get(kind, ""))
+    if not callable(thing) or (base is None and kind in _BASES):
+        reason = f"it is no {_BASES.get(kind, 'function')}"
+    elif lacking := [
+        part
+        for part in dir(thing)
+        if getattr(getattr(thing, part, None), "__isabstractmethod__", False)
+        and (part != "scorer" or thing.retrievers is base.retrievers)  # else it ranks without
+    ] or ["learning"] * (getattr(thing, "learning", True) is None):
+        reason = f"{thing.__name__} has no {' and no '.join(lacking)}"
+    else:
+        return
+    raise input_error(f"{kind} {name!r}", reason, f"Register {KINDS[kind]}")
 
 
 def _check_settings(settings: type | None) -> None:

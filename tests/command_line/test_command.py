@@ -138,7 +138,8 @@ def test_stats_counts_a_query_log_and_as_many_grades_as_there_are(commands, tmp_
 
 def test_tensorflow_prints_nothing_where_a_plugin_loads_it(tmp_path, monkeypatch):
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
-    register = "plugins.register('family', 'own', Family, help='a test.')"
+    own = "type('Own', (Family,), {'scorer': 1})"
+    register = f"plugins.register('family', 'own', {own}, help='a test.')"
     lines = ["import tensorflow as tf", "from tf_smoothclir import Family, plugins", "tf.zeros(1)"]
     (tmp_path / "own.py").write_text("\n".join([*lines, register]))
     code = "from trainers.stats import run; run()"

@@ -22,6 +22,7 @@ it.
 
 from __future__ import annotations
 
+import abc
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -96,9 +97,10 @@ class Family:
         """
         return {}
 
+    @abc.abstractmethod
     def scorer(self, model: Any, documents: Sequence[str]) -> TextScorer:
         """Scorer of queries over a collection; 0 for what has nothing to do with a query."""
-        raise NotImplementedError(f"{type(self).__name__}.scorer")
+        raise NotImplementedError
 
     def look(self, over: ModelsOverSet) -> Callable[[Callable[[], Retriever], bool], str] | None:
         """What tells, by what is trained so far, which part ranks alone without it.
@@ -159,12 +161,12 @@ class Family:
     def _retriever(self, model: Any, retrieval_set: RetrievalSet) -> Retriever:
         source = retrieval_set.source
         queries = [text.text for text in source.queries()]
-        score = self.scorer(model, [text.text for text in source.documents()])
+        score = self._checked_scorer(model, [text.text for text in source.documents()])
         lock = threading.Lock()  # a plug-in need not know of threads
 
         def rows(query_rows: np.ndarray) -> np.ndarray:
             with lock:
-                return np.asarray(score([queries[row] for row in query_rows]), np.float32)
+                return score([queries[row] for row in query_rows])
 
         return RowRetriever(rows, retrieval_set.tie_order)
 
@@ -248,8 +250,8 @@ class Family:
     ) -> np.ndarray:
         """`[pairs]` float32, of each query with the document of the same place alone."""
         pairs = zip(queries, documents)
-        scores = [self.scorer(models[self.name], [text])([query])[0, 0] for query, text in pairs]
-        return np.array(scores, np.float32)
+        scorer = self._scorer_of(models)
+        return np.array([scorer([text])([query])[0, 0] for query, text in pairs], np.float32)
 
     def explanation(
         self, models: ExportedModels, query: str, document: str, role: str
@@ -274,4 +276,17 @@ class Family:
         return TextRanker(self.name, index, self._scorer_of(models))
 
     def _scorer_of(self, models: Any) -> Callable[[Sequence[str]], TextScorer]:
-        return functools.partial(self.scorer, models[self.name])
+        return functools.partial(self._checked_scorer, models[self.name])
+
+    def _checked_scorer(self, model: Any, documents: Sequence[str]) -> TextScorer:
+        score = self.scorer(model, documents)
+
+        def scores(queries: Sequence[str]) -> np.ndarray:
+            found, shape = np.asarray(score(queries), np.float32), (len(queries), len(documents))
+            if found.shape != shape:
+                reason = f"{type(self).__name__}.scorer gives scores of shape {found.shape}"
+                remedy = f"Return [queries, documents], here {shape}"
+                raise input_error(f"--retriever={self.name}", reason, remedy)
+            return found
+
+        return scores

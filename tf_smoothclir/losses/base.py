@@ -5,6 +5,7 @@ each document against its own grade, a `ListwiseLoss` compares the documents of 
 A loss is one class; its `call` is the formula and does not depend on how batches are made.
 """
 
+import abc
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -99,6 +100,7 @@ class RankingLoss(keras.losses.Loss):
 
     # ---- value ----------------------------------------------------------------------------------
 
+    @abc.abstractmethod
     def masked_losses(self, labels: tf.Tensor, scores: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the unreduced losses, and which of them are padding: bool of the same shape.
 

@@ -4,6 +4,8 @@ They compare the scores of one list with each other and know no thresholds. Anot
 of few lines, whose `call` may be the formula of another library.
 """
 
+import abc
+
 import tensorflow as tf
 
 from tf_smoothclir.losses.base import RankingLoss, check_temperature, register
@@ -32,6 +34,7 @@ class ListwiseLoss(RankingLoss):
         super().__init__(**kwargs)
         self.temperature = check_temperature(temperature, usual=0.1)
 
+    @abc.abstractmethod
     def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
         """Returns the loss of each list, `[lists]` float32.
 

@@ -5,6 +5,7 @@ Learning", 2020: grade g is y = g + 1 there. Grade g has the segment of scores f
 with θ_0 = -1 and θ_K = 1.
 """
 
+import abc
 import itertools
 import math
 from collections.abc import Sequence
@@ -25,9 +26,11 @@ class OrdinalLoss(RankingLoss):
     """
 
     @property
+    @abc.abstractmethod
     def num_grades(self) -> int:
         raise NotImplementedError
 
+    @abc.abstractmethod
     def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
         """Returns the loss of each score.
 

@@ -1,5 +1,6 @@
 """The base of all towers: a table of word vectors."""
 
+import abc
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
@@ -135,6 +136,11 @@ class WordTableTower(keras.layers.Layer):
                 initializer=self.ngram_initializer,
                 trainable=self.train_embeddings,
             )
+
+    @abc.abstractmethod
+    def call(self, tokens, training=None):
+        """Returns the vectors of texts, `[batch, dim]`."""
+        raise NotImplementedError
 
     def build_rest(self) -> None:
         """Creates the weights besides the tables: none, unless a subclass does."""

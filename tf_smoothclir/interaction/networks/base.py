@@ -1,5 +1,6 @@
 """Networks that read a query and a document together: their contract, and word tables."""
 
+import abc
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -49,6 +50,7 @@ class InteractionNetwork(keras.layers.Layer):
         """Tables of word vectors that learning changes, besides `trainable_weights`."""
         return []
 
+    @abc.abstractmethod
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Any:
         """Features of pairs, the input of `score`.
 
@@ -58,6 +60,7 @@ class InteractionNetwork(keras.layers.Layer):
         """
         raise NotImplementedError
 
+    @abc.abstractmethod
     def score(self, features: Any, training: bool = False) -> tf.Tensor:
         """`[batch]` float32, given what `features` returned."""
         raise NotImplementedError
