@@ -212,6 +212,13 @@ def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
     ({"query_tower": keras.layers.GRU(4)}, r"^train: query_tower: it cannot read padded ids"),
     ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),
     ({"loss": sc.SoftmaxLoss(), "preset": "fast"}, r"--loss.*: give --batching=lists"),
+    ({"loss": sc.SoftmaxLoss}, r"loss: it is a class\. Give an object: SoftmaxLoss\(\)"),
+    ({"loss": sc.SoftmaxLoss(), "temperature": 1.0}, r"given has 0\.1\. Leave one of the two out"),
+    ({"loss": sc.SoftmaxLoss(), "preset": "lexical"}, "loss: no towers are trained"),
+    ({"query_tower": SumTower(), "preset": "lexical"}, "query_tower: no towers are trained"),
+    ({"tune": ["epsilon"], "epsilon": 0.3}, "epsilon: .*tune searches it"),
+    ({"callbacks": Recorder(1)}, "callbacks: it is .* Give a list of Keras callbacks"),
+    ({"callbacks": ["x"]}, r"callbacks: it is \['x'\], a list"),
 )
 def test_what_cannot_be_used_is_an_error_in_words(arguments, message, tmp_path):
     call = sc.tune if "tune" in arguments else sc.train

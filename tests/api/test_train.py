@@ -87,11 +87,12 @@ def test_folds_measure_every_judged_query_and_leave_the_run_as_is(source, parts,
         sc.train(tiny_dir, **table, folds=2)
 
 
-def test_pairs_and_clicks_are_sets_too(parts, table):
+def test_pairs_and_clicks_are_sets_too(parts, table, caplog):
     texts = parts["queries"], parts["documents"]
     best = [(query, document) for query, document, grade, _ in parts["judgments"] if grade == 2]
     pairs = [(texts[0][query], texts[1][document]) for query, document in best]
-    model = sc.train(pairs=pairs, **table, folds=0)
+    model = sc.train(pairs=pairs, **table, folds=0, epochs=3, loss="mse")
+    assert "--epochs, --loss: no towers are trained, and nothing else uses it" in caplog.messages
     assert model.details["set"]["queries"] == len({query for query, _ in pairs})
     frame = [{"asked": texts[0][query], "docid": document} for query, document in best]
     frame.append({"asked": pairs[0][0].upper(), "docid": "gone"})

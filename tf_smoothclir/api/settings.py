@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tensorflow import keras
 
 from tf_smoothclir.api.sets import PARTS, Data, check_given_columns, given_set
@@ -126,8 +127,14 @@ def with_objects(where: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
     towers = {name: settings.pop(name, None) for name in ("query_tower", "document_tower")}
     layers = {name: tower for name, tower in towers.items() if tower is not None}
     loss = settings.get("loss")
+    if isinstance(loss, type) and issubclass(loss, keras.losses.Loss):
+        raise input_error(f"{where}: loss", "it is a class", f"Give an object: {loss.__name__}()")
     if isinstance(loss, keras.losses.Loss):
         settings["loss"] = "given"
+        for name in {*getattr(loss, "settings", ())} & settings.keys():
+            if not np.array_equal(settings[name], own := getattr(loss, name)):
+                reason = f"the loss that is given has {own}"
+                raise input_error(f"{where}: {name}", reason, "Leave one of the two out")
     else:
         loss = None
     for name, tower in layers.items():

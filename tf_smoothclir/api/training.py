@@ -5,9 +5,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tf_smoothclir.api.given import Judgments, Table, Texts, splits_of
+from tensorflow import keras
+
+from tf_smoothclir.api.given import Judgments, Table, Texts, shown, splits_of
 from tf_smoothclir.api.model import Model
 from tf_smoothclir.api.sets import Data, check_given_columns, set_in_memory
 from tf_smoothclir.api.settings import settings_with_data
@@ -19,11 +21,9 @@ from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.training.train import train as train_run
 from tf_smoothclir.training.trainer import Interrupted
+from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import PathText, local_path
 from tf_smoothclir.utils.progress import progress_shown
-
-if TYPE_CHECKING:
-    from tensorflow import keras
 
 
 def train(
@@ -115,6 +115,10 @@ def train(
             write instead.
         KeyboardInterrupt: You stopped it. With the same `output_dir`, the same call continues.
     """
+    of_keras = keras.callbacks.Callback
+    if not isinstance(callbacks, Sequence) or not all(isinstance(c, of_keras) for c in callbacks):
+        reason, remedy = f"it is {shown(callbacks)}", "Give a list of Keras callbacks"
+        raise input_error("train: callbacks", reason, remedy)
     temporary = None
     if output_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="smoothclir-")

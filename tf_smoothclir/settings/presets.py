@@ -1,6 +1,7 @@
 """The door of all settings: presets, what a user gives beside them, and the check of both."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Collection, Mapping
 
 from absl import logging
@@ -44,6 +45,8 @@ PRESETS = {
     # As section 5 says and their code does.
     "paper": {"max_queries": 25_000, "optimizer": "adam", "published_towers": True},
 }
+# Settings of models and training that runs without towers use too.
+_NOT_OF_TOWERS = {"thresholds", "negatives", "seed", "init_from", "distribution"}
 # Tower -> what the paper trains it with besides.
 PAPER_TOWERS = {
     "cnn": {"learning_rate": 0.001, "learning_rate_decay": 0.95},
@@ -108,11 +111,33 @@ def preset_settings(
                 "Leave one of the two out",
             )
         _check(given)  # before the run is read, which may not be there
-        return changed(begin_with(str(path)), given, **beside)
-    if not preset:
-        return _best_that_fits(given, **beside)
-    of_tower = PAPER_TOWERS.get(given.get("tower"), {}) if preset == "paper" else {}
-    return changed(RunSettings(), {**PRESETS[preset], **of_tower, **given}, **beside)
+        made = changed(begin_with(str(path)), given, **beside)
+    elif preset:
+        of_tower = PAPER_TOWERS.get(given.get("tower"), {}) if preset == "paper" else {}
+        made = changed(RunSettings(), {**PRESETS[preset], **of_tower, **given}, **beside)
+    else:
+        made = _best_that_fits(given, **beside)
+    _check_used(made, given, beside.get("tune", ()))
+    return made
+
+
+def _check_used(made: RunSettings, given: Mapping[str, object], searched: Collection[str]) -> None:
+    """Refuses objects, and values beside a search, that nothing uses; warns of other settings."""
+    defaults = RunSettings().values()  # a flag file has them all
+    others = [name for name, value in given.items() if value != defaults[name]]
+    if vain := sorted({*others} & {*searched} - {"thresholds"}):  # of which it says how many
+        flags = ", ".join(f"--{name}" for name in vain)
+        raise input_error(flags, "--tune searches it", "Leave one of the two out")
+    families = map(plugins.FAMILIES.plugin, made.retrieval.families)
+    if made.retrieval.with_task or any(family.module for family in families):  # which may use it
+        return
+    if objects := given.get("objects"):
+        remedy = "Leave it out, or give another --preset or --retriever"
+        raise input_error(", ".join(json.loads(str(objects))), "no towers are trained", remedy)
+    of_towers = {*made.model.values(), *made.training.values(), "ngram_buckets"}
+    if unused := sorted({*others} & of_towers - _NOT_OF_TOWERS):
+        flags = ", ".join(f"--{name}" for name in unused)
+        logging.warning("%s: no towers are trained, and nothing else uses it", flags)
 
 
 def _best_that_fits(given: Mapping[str, object], **beside) -> RunSettings:
