@@ -286,6 +286,7 @@ def test_ordinal_losses_know_their_grades_and_some_predict_them():
     found = SmoothOrdinalSearchLoss().predict_grade(scores)
     assert found.dtype == tf.int32
     np.testing.assert_array_equal(found, [[0, 0, 0], [1, 1, 2]])
+    assert SmoothOrdinalSearchLoss().predict_grade([0, 1]).numpy().tolist() == [0, 2]
 
 
 @cases("loss", *LOSSES.values())

@@ -93,6 +93,8 @@ def test_lists_score_like_pairs():
     columns = [layer([queries, documents[:, column]]) for column in range(5)]
     listed = layer([queries, documents])
     np.testing.assert_allclose(listed, np.transpose(columns), rtol=1e-5, atol=1e-7)
+    whole = [np.array([[3, 4]]), np.array([[[1, 0], [4, 3]]])]  # whole numbers are no other ones
+    np.testing.assert_allclose(layer(whole), layer([part.astype("f4") for part in whole]))
     assert tuple(layer.compute_output_shape([(None, 4), (None, 4)])) == (None,)
     assert tuple(layer.compute_output_shape([(None, 4), (None, None, 4)])) == (None, None)
 

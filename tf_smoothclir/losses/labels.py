@@ -117,13 +117,19 @@ def broadcast_weights(weights: Any, losses: tf.Tensor) -> tf.Tensor:
     return tf.broadcast_to(weights, tf.shape(losses))
 
 
+def floating(values: Any) -> tf.Tensor:
+    """A tensor of floating numbers: float32 where there are others, such as whole ones."""
+    values = tf.convert_to_tensor(values)
+    return values if values.dtype.is_floating else tf.cast(values, tf.float32)
+
+
 def predicted_grades(scores, cut_points: Sequence[float]) -> tf.Tensor:
     """Number of cut points below each score: int32, the shape of `scores`.
 
     A score exactly on a cut point belongs to the lower grade. With the thresholds of SOSL as cut
     points, that is the grade for which its loss is zero.
     """
-    scores = tf.convert_to_tensor(scores)
+    scores = floating(scores)
     above = scores[..., tf.newaxis] > tf.constant(cut_points, scores.dtype)
     return tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
 

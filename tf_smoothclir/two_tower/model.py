@@ -149,8 +149,11 @@ class TwoTower(BatchModel):
             )
             return tf.matmul(queries, documents, transpose_b=True)
         if isinstance(inputs, ListInputs):
-            numbers = tf.size(inputs.list_lengths), tf.shape(query_vectors)[0]
-            checked = tf.debugging.assert_equal(*numbers, "list_lengths: give one for each query")
+            lengths = tf.cast(inputs.list_lengths, tf.int32)
+            given = [tf.shape(vectors)[0] for vectors in (query_vectors, document_vectors)]
+            message = "list_lengths: give one for each query, which add up to all documents"
+            numbers = [tf.size(lengths), tf.reduce_sum(lengths)]
+            checked = tf.debugging.assert_equal(numbers, given, message)
             query_vectors = take(after(checked, query_vectors), inputs.lists, training=training)
         return self.similarity([query_vectors, document_vectors])
 

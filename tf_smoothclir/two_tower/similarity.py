@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir.losses.base import is_finite
-from tf_smoothclir.losses.labels import after
+from tf_smoothclir.losses.labels import after, floating
 
 
 def stable_norm(vectors: tf.Tensor) -> tf.Tensor:
@@ -28,17 +28,17 @@ def smooth_normalize(vectors: tf.Tensor, epsilon: float) -> tf.Tensor:
     in float32.
 
     Args:
-        vectors: `[..., dim]`, any floating dtype.
+        vectors: `[..., dim]`, any floating dtype; other numbers are read as float32.
         epsilon: The smoothness factor ε, a finite number >= 0.
 
     Returns:
-        The shape and dtype of `vectors`; norms below 1 for ε > 0.
+        The shape and floating dtype of `vectors`; norms below 1 for ε > 0.
 
     Raises:
         ValueError: `epsilon` is negative or not finite.
     """
     epsilon = _check_epsilon(epsilon)
-    vectors = tf.convert_to_tensor(vectors)
+    vectors = floating(vectors)
     wide = _widen(vectors)
     normalized = tf.math.divide_no_nan(wide, stable_norm(wide) + epsilon)
     return tf.cast(normalized, vectors.dtype)
@@ -78,7 +78,7 @@ class SmoothCosineSimilarity(keras.layers.Layer):
                 f"inputs must be the list [query_vectors, document_vectors], but are {inputs!r}."
                 " Call the layer on both in one list."
             )
-        queries, documents = (tf.convert_to_tensor(vectors) for vectors in inputs)
+        queries, documents = map(floating, inputs)
         _score_shape(queries.shape, documents.shape)
         numbers = tf.shape(queries)[0], tf.shape(documents)[0]  # one would be that of all
         message = "give as many query_vectors as document_vectors, or lists of them"
