@@ -22,12 +22,6 @@ QUERY, NAMED = "word1 word4", "--plugin=my_bm25"
 SEARCH = ("export.search", "--export_dir=export", f"--query={QUERY}", "--json", "--explain")
 
 
-def test_scores_of_another_shape_are_an_error():
-    wide = type("Wide", (sc.Family,), {"scorer": lambda *_: lambda queries: [[1, 2]]})
-    with pytest.raises(InputError, match=r"retriever=w: Wide.*\(1, 2\)\. Return .* \(1, 1\)"):
-        wide("w").scores({"w": {}}, ["a query"], ["a document"])
-
-
 def test_commands_python_and_the_page_find_the_same(commands, tmp_path, monkeypatch):
     """A run, its export and its index, by commands; both languages write a word alike."""
     (tmp_path / "my_bm25.py").write_text(SOURCE)
@@ -71,3 +65,6 @@ def test_commands_python_and_the_page_find_the_same(commands, tmp_path, monkeypa
     with local_server(tmp_path / "export", page=open_page(search)) as address:
         _, found = rest(address, f"/api/search?q={urllib.parse.quote(QUERY)}")
     assert [hit["id"] for hit in found["results"]] == expected
+    monkeypatch.setattr(plugins.FAMILIES["bm25"], "scorer", lambda *_: lambda queries: [[1, 2]])
+    with pytest.raises(InputError, match=r"retriever=bm25: Bm25\.scorer .*\(1, 2\)\. Return \[q"):
+        sc.load(tmp_path / "run").evaluate()

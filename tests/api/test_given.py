@@ -89,9 +89,8 @@ def test_judgments(given):
 def test_frames_of_pandas():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": ["7", "d8"], "text": ["ein Apfel", ""]})
-    assert texts_of(frame, "documents") == TEXTS
-    assert texts_of(frame.set_index("id")["text"], "documents") == TEXTS
-    assert texts_of(frame.set_index("id"), "documents") == TEXTS
+    for form in (frame, frame.set_index("id")["text"], frame.set_index("id")):
+        assert texts_of(form, "documents") == TEXTS
     assert "id" in set(module.columns_in(frame.set_index("id")))
     assert judgments_of(pandas.DataFrame(JUDGMENTS)) == JUDGMENTS
     by_pair = pandas.DataFrame(JUDGMENTS).set_index(["query_id", "document_id"])
@@ -240,7 +239,6 @@ def test_a_layer_reads_padded_ids_and_an_empty_text_is_the_zero_vector():
 def test_a_tower_of_this_package_gets_the_vocabulary_of_the_set():
     text = given.objects_text(query_tower=AveragePoolingTower(vocabulary_size=7, dim=3))
     settings = {"objects": text, "dim": 3, "token_weights": "none", "position_weights": "none"}
-    tower = GivenTower.from_settings(settings, 20, seed=1, name="query_tower")
-    assert (type(tower), tower.vocabulary_size, tower.dim) == (AveragePoolingTower, 20, 3)
-    other = GivenTower.from_settings(settings, 30, seed=1, name="document_tower")
-    assert (type(other), other.vocabulary_size) == (AveragePoolingTower, 30)
+    for role, size in (("query", 20), ("document", 30)):
+        tower = GivenTower.from_settings(settings, size, seed=1, name=f"{role}_tower")
+        assert (type(tower), tower.vocabulary_size, tower.dim) == (AveragePoolingTower, size, 3)

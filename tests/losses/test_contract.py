@@ -32,6 +32,9 @@ OF_PAIRS = [(MATRIX, MATRIX, weights) for weights in ((3,), (2, 2), (2, 3, 1, 1)
 OF_LISTS = [(MATRIX, MATRIX, weights) for weights in ((3,), (2, 1, 1), (1, 3), (2, 2))]
 NO_LISTS = [(shape, shape) for shape in ((3,), (2, 3, 1), ())]
 BAD_THRESHOLDS = (), (0.7, 0.2), (0.2, 0.2), (-1, 0), (0, 1), (0.2, math.nan), (math.inf,), ("a",)
+OF_THRESHOLDS = (*BAD_THRESHOLDS, 0.5), "thresholds must be strictly .* got .*: .*use"
+BAD_TEMPERATURES = 0, -1.0, math.nan, math.inf, "hot"
+OF_TEMPERATURE = "^temperature must be finite and above 0, got .*: use"
 WITH_THRESHOLDS = {"sosl", "mse", "proportional_odds", "cumulative_logits"}
 # Of runs, none of them a default.
 SETTINGS = {"thresholds": (0.1, 0.5), "temperature": 0.3, "lower_grade_weight": 0.4}
@@ -155,8 +158,8 @@ def test_reductions_and_weights_by_hand():
     np.testing.assert_allclose(EACH(*pair), [0.49, 0.01, 0])
     assert SmoothOrdinalSearchLoss(reduction="sum")(*pair).numpy() == pytest.approx(0.5)
     assert SmoothOrdinalSearchLoss()(*pair).numpy() == pytest.approx(0.5 / 2)
-    found = SmoothOrdinalSearchLoss()(*pair, [10.0, 1.0, 7.0])
-    assert found.numpy() == pytest.approx((10 * 0.49 + 1 * 0.01) / 2)
+    weighted = SmoothOrdinalSearchLoss()(*pair, [10.0, 1.0, 7.0]).numpy()
+    assert weighted == pytest.approx((10 * 0.49 + 1 * 0.01) / 2)
 
 
 @cases("name", *LISTWISE)
@@ -232,18 +235,9 @@ def test_shapes_that_do_not_fit_are_named(loss, shapes, message):
 
 @cases(
     "make, values, message",
-    *(
-        (LOSSES[name], (*BAD_THRESHOLDS, 0.5), "thresholds must be strictly .* got .*: .*use")
-        for name in sorted(WITH_THRESHOLDS)
-    ),
-    *(
-        (
-            lambda value, loss=loss: loss(temperature=value),
-            [0, -1.0, math.nan, math.inf, "hot"],
-            f"^temperature must be finite and above 0, got .*: use {usual}$",
-        )
-        for loss, usual in ((SoftmaxLoss, 0.1), (CumulativeLogits, 1.0))
-    ),
+    *((LOSSES[name], *OF_THRESHOLDS) for name in sorted(WITH_THRESHOLDS)),
+    (lambda value: SoftmaxLoss(temperature=value), BAD_TEMPERATURES, rf"{OF_TEMPERATURE} 0\.1$"),
+    (lambda value: CumulativeLogits((0.2,), value), BAD_TEMPERATURES, rf"{OF_TEMPERATURE} 1\.0$"),
     (ThreePartL2, [(0.2, 0.9), (0.2, 0.55, 0.9, 0.95), (0.9, 0.55, 0.2)], "cut_points must be"),
     (lambda weight: OrdinalSoftmaxLoss(lower_grade_weight=weight), [-0.1, 1.1], "be in .0, 1"),
     (lambda value: SoftmaxLoss(reduction=value), ["median"], "must be one of .* got 'median'"),
@@ -260,13 +254,11 @@ def test_arguments_that_cannot_be_used_are_named(make, values, message):
 def test_every_loss_is_a_keras_loss_that_takes_the_settings_it_declares(name):
     loss = LOSSES[name].from_settings({**SETTINGS, "dim": 64})
     assert isinstance(loss, keras.losses.Loss)
-    assert loss.settings
-    for setting in loss.settings:
-        assert getattr(loss, setting) == SETTINGS[setting]
+    declared = {setting: getattr(loss, setting) for setting in loss.settings}
+    assert {} != declared == {setting: SETTINGS[setting] for setting in declared}
     loss = LOSSES[name].from_config({**loss.get_config(), "reduction": "sum", "name": "a"})
     again = keras.losses.deserialize(keras.losses.serialize(loss))
-    assert type(again) is type(loss)
-    assert again.get_config() == loss.get_config()
+    assert (type(again), again.get_config()) == (type(loss), loss.get_config())
     labels, scores = [[0, 1, 2]], [[0.9, 0.9, -0.2]]
     np.testing.assert_array_equal(again(labels, scores), loss(labels, scores))
 
@@ -361,8 +353,7 @@ def test_cumulative_logits_are_finite_at_any_temperature(temperature):
     for grade in range(4):
         for score in (-1.0, 0.2, 1.0):
             value, gradient = value_and_gradient(loss, [grade], [score])
-            assert np.isfinite(value)
-            assert np.isfinite(gradient).all()
+            assert np.isfinite([value, *gradient]).all()
             assert abs(gradient[0]) <= 1.001 / temperature
 
 
@@ -370,8 +361,7 @@ def test_cumulative_logits_are_finite_at_any_temperature(temperature):
 def test_labels_above_the_grades_give_nan_and_fractions_round_down(name):
     loss, scores = LOSSES[name](), [0.5, 0.3, -0.1, 0.2]
     expected = loss([0, 1, 2, -1], scores)
-    assert loss([0.0, 1.0, 2.0, -1.0], scores) == expected
-    assert loss([0.9, 1.5, 2.1, -0.5], scores) == expected
+    assert loss([0.0, 1.0, 2.0, -1.0], scores) == loss([0.9, 1.5, 2.1, -0.5], scores) == expected
     for label in (3, 99):
         assert np.isnan(loss([0, label], [0.1, 0.2]).numpy())
 
@@ -475,13 +465,11 @@ def test_softmax_equals_that_of_tensorflow_ranking():
 
 @every_list_loss
 def test_lists_without_a_preference_have_no_gradient(name):
-    value, gradient = of_lists(LOSSES[name](), [NOTHING_RELEVANT])
-    np.testing.assert_array_equal([value, *gradient], [0, 0, 0, 0])
+    for one in (NOTHING_RELEVANT, ([0.4], [0]), ([0.4], [2])):
+        value, gradient = of_lists(LOSSES[name](), [one])
+        np.testing.assert_array_equal([value, *gradient], 0)
     value, gradient = of_lists(LOSSES[name](), [ALL_EQUAL])
     assert np.isfinite([value, *gradient]).all()
-    for grade in (0, 2):
-        value, gradient = of_lists(LOSSES[name](), [([0.4], [grade])])
-        np.testing.assert_array_equal([value, *gradient], [0, 0])
 
 
 @every_list_loss

@@ -22,13 +22,8 @@ SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss(temperature=0.2
 
 # Of pairs and of lists; the others take the same way, which takes seconds each.
 QUICK = ("sosl", "softmax")
-EVERY_LOSS = [
-    *(
-        pytest.param(make(), id=name, marks=[] if name in QUICK else pytest.mark.slow)
-        for name, make in LOSSES.items()
-    ),
-    "mse",
-]
+MARKS = {name: [] if name in QUICK else pytest.mark.slow for name in LOSSES}
+EVERY_LOSS = [*(pytest.param(LOSSES[n](), id=n, marks=MARKS[n]) for n in MARKS), "mse"]
 
 
 def name_of(value):

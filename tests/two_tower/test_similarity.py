@@ -11,6 +11,7 @@ from tests.oracles import maths
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize, stable_norm
 
 SETTINGS = settings(max_examples=40)
+UNFIT = ((2, 4), (2, 5)), ((2, 4), (3, 4)), ((4,), (4,)), ((2, 3, 4),) * 2, ((2, 4), (2, 3, 5))
 
 # Norms around every hazard: zero, squares that underflow or overflow, and ordinary ones.
 norms = st.sampled_from([0.0, 1e-38, 1e-30, 1e-20, 1e-6, 0.1, 1.0, 30.0, 1e4, 1e18, 1e30])
@@ -107,14 +108,7 @@ def test_invalid_epsilon_is_named(epsilon):
     assert SmoothCosineSimilarity().epsilon == 1.0
 
 
-@cases(
-    "query_shape, document_shape",
-    ((2, 4), (2, 5)),
-    ((2, 4), (3, 4)),
-    ((4,), (4,)),
-    ((2, 3, 4), (2, 3, 4)),
-    ((2, 4), (2, 3, 5)),
-)
+@cases("query_shape, document_shape", *UNFIT)
 def test_shapes_that_do_not_fit_are_named(query_shape, document_shape):
     layer = SmoothCosineSimilarity()
     with pytest.raises(ValueError, match=r"query_vectors .* and document_vectors .* do not fit"):
