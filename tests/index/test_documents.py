@@ -44,6 +44,7 @@ COLUMNS = {
     "price": [1.5, 2.0, 0.25, None],
     "zip": ["00123", "10115", None, "99999"],
     "day": [DAY, None, datetime.date(2023, 1, 1), None],
+    "phone": ["+4912", "1.10", None, "3"],
 }
 DELIMITERS = {".tsv": "\t", ".csv": ","}
 ROWS = [dict(zip(COLUMNS, row)) for row in zip(*COLUMNS.values())]
@@ -208,19 +209,24 @@ def indexed(tmp_path_factory):
     return indexed
 
 
-def test_a_nested_entry_of_the_name_of_a_column_is_another_column():
-    found = metadata.typed_columns([{"year": 1, "metadata": {"year": 2, "size": 3}}], 1)
-    expected = {"year": [1], "metadata.year": [2], "size": [3]}
-    assert {name: column.to_pylist() for name, column in found.items()} == expected
+# Rows, and their columns. A nested entry of the name of a column is another column; what a column
+# cannot have becomes text without quotes. Hazard: Arrow reads a number among dates as one, of 1970.
+NESTED = [{"year": 1, "metadata": {"year": 2, "size": 3}}]
+DAY_AND_3 = [{"day": DAY, "key": uuid.UUID(int=5), "of": [1, "a"]}, {"day": 3, "of": "b"}]
+OF_DAY = {"day": [str(DAY), "3"], "key": [str(uuid.UUID(int=5)), None], "of": ['[1, "a"]', "b"]}
 
 
-def test_values_that_a_column_cannot_have_become_text_without_quotes():
-    """Hazard: Arrow reads a number among dates as one, so 3 is in 1970."""
-    day, key = datetime.date(2020, 1, 2), uuid.UUID(int=5)
-    rows = [{"day": day, "key": key, "many": [1, "a"]}, {"day": 3, "key": None, "many": "b"}]
-    found = metadata.typed_columns(rows, 2)
-    expected = {"day": ["2020-01-02", "3"], "key": [str(key), None], "many": ['[1, "a"]', "b"]}
-    assert {name: column.to_pylist() for name, column in found.items()} == expected
+@cases("rows, of", (NESTED, {"year": [1], "metadata.year": [2], "size": [3]}), (DAY_AND_3, OF_DAY))
+def test_values_of_all_kinds_become_columns(rows, of):
+    found = metadata.typed_columns(rows, len(rows))
+    assert {name: column.to_pylist() for name, column in found.items()} == of
+
+
+def test_text_files_have_numbers_where_only_zeros_at_their_ends_are_lost(tmp_path):
+    path, texts = tmp_path / "a.csv", ["+49", "1e5", "-0", "007", "0.123456789012345678", "9" * 16]
+    path.write_text(f"id,text,a,b,c,d,e,f,g,h\nd1,mot1,{','.join(texts)},1.10,-20\n")
+    (row,) = open_files(path, "").metadata()
+    assert [*row.values()] == [*texts, 1.1, -20]
 
 
 @cases("suffix", ".tsv", ".csv", ".jsonl", ".parquet")
@@ -294,9 +300,10 @@ def test_documents_are_left_out_before_the_best_are_chosen(tmp_path, monkeypatch
 def test_a_set_keeps_its_columns_and_its_languages(tmp_path):
     documents = [Text("a", "", "mot1", "fr"), Text("b", "", "wort2", "de")]
     source = memory.MemorySource([Text("q", "", "word1")], documents, [Judgment("q", "a", 1)])
-    source.others = [{"year": np.int64(2020)}, {"day": DAY}]
+    source.others = [{"year": np.int64(2020), "part": "1.10"}, {"day": DAY}]
     memory.write_set(source, tmp_path / "set", None)
     kept = opening.source_of(DataSettings(data_dir=str(tmp_path / "set"), max_queries=1))
     build(tmp_path / "index", kept)
     rows = [*DocumentIndex(tmp_path / "index").metadata.rows([0, 1])]
-    assert rows == [{"year": 2020, "language": "fr"}, {"day": DAY, "language": "de"}]
+    first = {"year": 2020, "part": "1.10", "language": "fr"}
+    assert rows == [first, {"day": DAY, "language": "de"}]

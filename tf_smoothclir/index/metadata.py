@@ -29,7 +29,6 @@ _NESTED = "metadata"  # a column of objects, as in BEIR, whose entries are colum
 _LONGEST_FILTER = 1000  # characters
 _MOST_MASKS = 32  # that are remembered
 _MOST_VALUES = 20  # of a column that is a facet
-_NO_NUMBER = re.compile(r"\s*[+-]?(0[0-9]|[0-9]{16})|.*[a-zA-Z]{2}")
 # What an expression may consist of, in DuckDB's tree, and the functions that it may call: nothing
 # that reads anything but the table, or whose result may be large.
 _CLASSES = {"BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION"}
@@ -89,7 +88,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(values: list) -> pa.Array:
-    """A column with the narrowest type that keeps all that its values say; else of strings."""
+    """A column of one type, of dates or times if all of its strings are; else of strings."""
     import pyarrow as pa
 
     texts = [
@@ -106,11 +105,7 @@ def _typed(values: list) -> pa.Array:
         return pa.array(texts)
     if not pa.types.is_string(array.type):
         return array
-    # Not numbers with leading zeros, such as postal codes, or with more digits than a float keeps.
-    numbers = [pa.int64(), pa.float64()]
-    if any(text and _NO_NUMBER.match(text) for text in texts):
-        numbers = []
-    for kind in (*numbers, pa.date32(), pa.timestamp("us")):
+    for kind in (pa.date32(), pa.timestamp("us")):
         try:
             return array.cast(kind)
         except pa.ArrowException:

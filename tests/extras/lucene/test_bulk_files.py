@@ -83,7 +83,7 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
 @cases("engine", *bulk_files.ENGINES)
 def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path, engine):
     rows = [
-        {"id": "a", "text": "mot1 mot2", "year": "2021", "made": "2021-05-06", "a.b": "x"},
+        {"id": "a", "text": "mot1 mot2", "year": 2021, "made": "2021-05-06", "a.b": "x"},
         {"id": "b", "text": "mot1", "share": 0.5, "open": True, "tags": ["x", "y"]},
     ]
     path = tmp_path / "pages.jsonl"

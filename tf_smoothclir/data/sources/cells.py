@@ -1,5 +1,6 @@
 """Values of a table as ids, texts, grades and counts, whether of a file or of a program."""
 
+import decimal
 import hashlib
 import math
 import numbers
@@ -20,6 +21,7 @@ _LANGUAGES = 3  # columns from here on
 _SIDES = ("query", "document")
 Place = Callable[[int], str]  # from the number of a row to where it is
 _WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
+_NUMBER = re.compile(r"(?!-0$)-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?")
 _TRUTH = {"true": 1, "false": 0}
 _UNKNOWN = ("", "und", "unknown", "none", "null", "nan", "n/a")  # languages that are none
 
@@ -228,6 +230,14 @@ def whole(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         return None
+
+
+def number_of(cell: str) -> int | float | str | None:
+    """The number in a cell, if only zeros at its end are lost; of an empty one itself."""
+    if not cell or not (match := _NUMBER.fullmatch(cell)):
+        return None if cell else cell
+    number = float(cell) if match[2] else int(cell)
+    return number if decimal.Decimal(cell) == decimal.Decimal(repr(number)) else None
 
 
 def _is_truth(value: Any) -> bool:

@@ -11,7 +11,7 @@ from tf_smoothclir.data.sources import cells
 from tf_smoothclir.data.sources.columns import ABSENT, TABLES, TEXTS, TITLED_TEXTS, Role, Row
 from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.data.sources.tables import SUFFIXES, read_table
+from tf_smoothclir.data.sources.tables import SUFFIXES, kind_of, read_table
 from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
@@ -101,9 +101,19 @@ class FileSource(Source):
         if self.roles["documents"] == TITLED_TEXTS:
             yield from super().metadata()
         elif self.roles["documents"] == TEXTS:
-            for path in self.files["documents"]:
+            paths = self.files["documents"]
+            untyped = [path for path in paths if kind_of(path) in ("tsv", "csv")]
+            cells_of = (row.items() for path in untyped for row in self._others(path))
+            texts = {n for row in cells_of for n, cell in row if cells.number_of(cell) is None}
+            for path in paths:
                 code = {"language": self.languages[path]} if path in self.languages else {}
-                yield from ({**code, **row[-1]} for _, row in self._rows(path, WITH_OTHERS)[0])
+                for row in self._others(path):
+                    if path in untyped:
+                        row |= {n: cells.number_of(row[n]) for n in row.keys() - texts}
+                    yield {**code, **row}
+
+    def _others(self, path: Path) -> Iterator[dict[str, Any]]:
+        return (row[-1] for _, row in self._rows(path, WITH_OTHERS)[0])
 
     def judgments(self) -> Iterator[Judgment]:
         return self._all("judgments")
