@@ -297,6 +297,20 @@ def test_documents_are_left_out_before_the_best_are_chosen(tmp_path, monkeypatch
             assert found == brute_force(kept, query, 10)
 
 
+def test_a_language_is_one_column_and_any_case_of_it_is_found(tmp_path):
+    path = tmp_path / "documents.csv"
+    path.write_text("id,text,Language\n1,mot1,pt_BR\n2,mot2,zh-Hant\n")
+    build(tmp_path / "index", open_files(path, ""))
+    index = DocumentIndex(tmp_path / "index")
+    assert [*index.metadata.rows([0, 1])] == [{"language": "pt-br"}, {"language": "zh-hant"}]
+    for condition in ("language = 'zh-Hant'", "Language in ('zh-HANT', 'de')"):
+        assert index.mask(condition).tolist() == [False, True]
+    for names in ("Year,year", "Language,language"):
+        path.write_text(f"id,text,{names}\n1,mot1,de,fr\n")
+        with pytest.raises(InputError, match=f"{names.replace(',', ', ')}: the names of these col"):
+            build(tmp_path / "other", open_files(path, ""))
+
+
 def test_a_set_keeps_its_columns_and_its_languages(tmp_path):
     documents = [Text("a", "", "mot1", "fr"), Text("b", "", "wort2", "de")]
     source = memory.MemorySource([Text("q", "", "word1")], documents, [Judgment("q", "a", 1)])

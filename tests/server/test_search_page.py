@@ -31,6 +31,7 @@ class Documents:
 
     collection = text_search.SearchedCollection("en", "fr", 3, None, 3000, RETRIEVERS)
     facets: ClassVar = {"section": ["Web", "it's"], "day": []}
+    leaves_none = staticmethod("none".__eq__)
 
     def read(self, queries):
         known = {"zebra": QueryReading("nothing", ("zebra",)), "none": QueryReading("words")}
@@ -172,7 +173,7 @@ def test_long_texts_are_cut_around_the_words():
     assert sum(len(part) for part, _, _ in parts) < 800
 
 
-def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
+def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path, commands):
     page = open_page(open_search(export_dir, tmp_path / "index", lambda data: data))
     answer = page.search({"q": "word1 word2", "k": "3"})
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
@@ -183,12 +184,17 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
     assert (about["query_language"], about["document_language"], about["grades"]) == ("en", "fr", 3)
     assert about["examples"][0].startswith("word")
     # A collection of files has the languages of the towers.
-    (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
+    (tmp_path / "own.tsv").write_text("id\ttext\tyear\na\tmot1 mot2\t1\nb\tmot3\t2\n")
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
     builder.build_index(tmp_path / "own", collection, *builder.export_halves(export_dir))
-    about = open_page(open_search(export_dir, tmp_path / "own", lambda data: data)).about()
+    page = open_page(open_search(export_dir, tmp_path / "own", lambda data: data))
+    about = page.about()
     assert (about["query_language"], about["document_language"]) == ("en", "fr")
     assert about["examples"] == ()
+    (said,) = page.search({"q": "word1", "filter": "year > 2"})["remarks"]
+    assert said.startswith("The filter holds for no document")
+    where = [f"--export_dir={export_dir}", f"--index_dir={tmp_path / 'own'}"]
+    assert said in commands.run("export.search", *where, "--query=a", "--filter=year > 2").stdout
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +271,7 @@ def test_keyboard_is_enough_and_an_example_is_a_click_away(show):
     "query, place, results, said",
     ("fail", "[role=alert]:not([hidden])", 0, "RuntimeError"),
     ("none", "#state", 0, "No document has anything to do with the query"),
+    ("none&filter=none", "#state", 0, "The filter holds for no document"),
     ("zebra", "#state", 0, "No word of the query is known"),
     ("red", "#state", 10, "Not known, so not searched for by meaning: lilac"),
 )

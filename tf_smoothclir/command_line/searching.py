@@ -62,6 +62,6 @@ def _show(search, query, hits, reading) -> None:
             answer = {"id": query.id, **answer}
         print_json(answer)
     else:
-        bold = sys.stdout.isatty()
-        print_hits(query.text, hits, FLAGS.width, explanations, bold=bold, reading=reading)
+        more = {"bold": sys.stdout.isatty(), "reading": reading, "none_left": search.leaves_none()}
+        print_hits(query.text, hits, FLAGS.width, explanations, **more)
     sys.stdout.flush()

@@ -178,10 +178,11 @@ def encode_collection(
         both = len(np.intersect1d(documents.hashes, earlier.documents.hashes))
         new, gone = len(documents) - both, len(earlier) - both
         logging.info(f"Documents: {new} new, {both - kept} changed, {gone} dropped, {kept} kept")
-    rows = collection.metadata()
-    if len({*languages}) > 1:
-        named = ({"language": language} for language in languages)
-        rows = (a | b for a, b in itertools.zip_longest(rows, named, fillvalue={}))
+    several = len({*languages}) > 1
+    rows = (
+        {**row, "language": code} if several or "language" in row else row
+        for row, code in itertools.zip_longest(collection.metadata(), languages, fillvalue={})
+    )
     write_metadata(directory / DOCUMENTS / METADATA, rows, len(documents))
     return documents
 

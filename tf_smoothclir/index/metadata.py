@@ -66,7 +66,11 @@ def typed_columns(rows: Iterable[Mapping[str, Any]], documents: int) -> dict[str
 
 def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int) -> None:
     """Writes the columns of all documents; no file where there are none."""
-    arrays = typed_columns(rows, documents)
+    arrays, in_lower = typed_columns(rows, documents), {}
+    for name in arrays:
+        if (other := in_lower.setdefault(name.lower(), name)) != name:
+            reason = "the names of these columns differ in case alone, which filters do not read"
+            raise input_error(f"{other}, {name}", reason, "Rename one of them")
     if not arrays:
         return
     import pyarrow as pa
@@ -175,7 +179,10 @@ class Metadata:
                 "pip install '.[filters]' in the checkout",
             ) from None
         database = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"})
-        database.register("documents", self._table)
+        database.register("columns", self._table)
+        of_strings = [f.name for f in self._table.schema if str(f.type) == "string"]
+        codes = "REPLACE (language COLLATE NOCASE AS language)" if "language" in of_strings else ""
+        database.execute(f"CREATE VIEW documents AS SELECT * {codes} FROM columns")
         database.execute("SET autoinstall_known_extensions = false")
         database.execute("SET autoload_known_extensions = false")
         database.execute("SET enable_external_access = false")

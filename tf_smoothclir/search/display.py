@@ -27,10 +27,11 @@ def print_hits(
     *,
     bold: bool = False,
     reading: QueryReading = _UNDERSTOOD,
+    none_left: bool = False,
 ) -> None:
     """Prints a query and its hits: rank, score, grade, id, start of the text or best passage."""
     print(f"\n{visible(query)}")
-    for line in remarks(reading, hits):
+    for line in remarks(reading, hits, none_left):
         print(f"  {visible(line)}")
     if not hits:
         return
@@ -47,10 +48,12 @@ def print_hits(
             print(f"        {visible(shares(explanations[place].without(hit.constant)))}")
 
 
-def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
-    """Remarks on an answer: what was not understood of the query."""
+def remarks(reading: QueryReading, hits: Sequence[SearchHit], none_left: bool = False) -> list[str]:
+    """Remarks on an answer: what was not understood of the query, or that a filter leaves none."""
     lines = []
-    if reading.evidence in DOUBTS:
+    if none_left:
+        lines.append("The filter holds for no document, so there is nothing to find.")
+    elif reading.evidence in DOUBTS:
         lines.append(DOUBTS[reading.evidence])
     elif not hits:
         lines.append("No document has anything to do with the query.")

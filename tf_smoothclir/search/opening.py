@@ -99,7 +99,8 @@ def _opened(
         documents=getattr(manifest, "documents", None),  # an engine's collection changes
         retrievers=tuple(dict.fromkeys([*first, *others])),
     )
-    return TextSearch(searched, family(last).ranker(models, index))
+    masks = getattr(index, "mask", None)  # an engine filters as it likes
+    return TextSearch(searched, family(last).ranker(models, index), masks)
 
 
 def _missing(retriever: str, reason: str) -> InputError:

@@ -1,7 +1,7 @@
 """Search: strings in one language in, documents in the other out, by whatever ranks."""
 
 import abc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,8 +79,13 @@ class IndexRanker(HitRanker):
 class TextSearch:
     """Finds documents for queries, whatever ranks them."""
 
-    def __init__(self, collection: SearchedCollection, ranker: HitRanker):
-        self.collection, self.ranker = collection, ranker
+    def __init__(
+        self,
+        collection: SearchedCollection,
+        ranker: HitRanker,
+        mask: Callable[[str], np.ndarray | None] | None = None,  # by a filter
+    ):
+        self.collection, self.ranker, self._mask = collection, ranker, mask
         self._latest: QueryBatch | None = None
 
     @property
@@ -96,6 +101,11 @@ class TextSearch:
         for place, hits in zip(known, self.ranker.hits(batch.of(known), depth, filter)):
             hits_of[place] = hits
         return hits_of
+
+    def leaves_none(self, filter: str = "") -> bool:
+        """Whether no document is left by a filter, and by that of the whole search."""
+        mask = self._mask and self._mask(filter)
+        return mask is not None and not mask.any()
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
         """Returns the evidence of each query."""

@@ -91,7 +91,8 @@ class SearchPage:
         if others := {*fields} - {*_FIELDS}:
             remedy = f"Give q, and perhaps {', '.join(_FIELDS[1:])}"
             raise input_error(min(others)[:80], "there is no such field", remedy)
-        query, depth = fields.get("q", ""), fields.get("k", str(_DEFAULT_DEPTH))
+        query, condition = fields.get("q", ""), fields.get("filter", "")
+        depth = fields.get("k", str(_DEFAULT_DEPTH))
         if not query.strip() or len(query) > _LONGEST_QUERY:
             remedy = f"Give a query of 1 to {_LONGEST_QUERY} characters"
             raise input_error("q", f"it has {len(query.strip())} characters", remedy)
@@ -104,7 +105,7 @@ class SearchPage:
             raise input_error(f"retriever={retriever[:80]}", "there is no such one here", remedy)
         search = self._search_with(retriever)
         begin = time.perf_counter()
-        (hits,) = search.search([query], int(depth), fields.get("filter", ""))
+        (hits,) = search.search([query], int(depth), condition)
         milliseconds = 1000 * (time.perf_counter() - begin)
         results = list(map(_result, hits, self._explanations(search, query, hits)))
         (reading,) = search.read([query])
@@ -112,7 +113,7 @@ class SearchPage:
             "query": query,
             "milliseconds": round(milliseconds, 2),
             **dataclasses.asdict(reading),
-            "remarks": remarks(reading, hits),
+            "remarks": remarks(reading, hits, search.leaves_none(condition)),
             "results": results,
         }
 

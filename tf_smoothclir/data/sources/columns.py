@@ -132,6 +132,8 @@ def values_of(role: Role, record: Mapping[str, Any], chosen: Sequence[str | None
     """The values of a row in which the columns of a role have the chosen names."""
     values = [ABSENT if name is None else record[name] for name in chosen]
     if role.others:
-        read = [name for name, column in zip(chosen, role.names) if column != "language"]
-        values.append({name: value for name, value in record.items() if name not in read})
+        column_of = dict(zip(chosen, role.names))
+        others = [name for name in record if column_of.get(name, "language") == "language"]
+        named = {} if "language" in record else column_of  # SQL tells no `Language` from it
+        values.append({named.get(name, name): record[name] for name in others})
     return values
