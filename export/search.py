@@ -1,7 +1,8 @@
 """Answers queries in one language with documents in the other, with exported models.
 
-Searches what smoothclir-index wrote. If there is no index, the set that the models were trained on
-is indexed first. Queries come from --query, from --queries, or from standard input, one per line.
+Searches what smoothclir-index wrote. Without --index_dir, the set that the models were trained on
+is indexed first if it has no index yet. Queries come from --query, from --queries, or from standard
+input, one per line.
 """
 
 from absl import flags
@@ -38,7 +39,7 @@ def main(_argv) -> None:
     """Answers the queries."""
     if _RUN_FILE.value:
         check_output_file(_RUN_FILE.value, "--trec_run")
-    setting_flags.check_export_dir()
+    setting_flags.check_export_dir(searched=True)
     # This import takes seconds: report a wrong flag first.
     from tf_smoothclir.command_line.searching import answer_queries
 

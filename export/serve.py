@@ -27,7 +27,7 @@ setting_flags.define_settings(["data"])
 
 def main(_argv) -> None:
     """Serves the models."""
-    setting_flags.check_export_dir()
+    setting_flags.check_export_dir(searched=True)
     from tf_smoothclir.server.http_server import bound_socket, serve
 
     listening = bound_socket(_HOST.value, _PORT.value)

@@ -83,6 +83,8 @@ def test_help_shows_every_setting_with_its_default(commands, module):
     ("trainers.train", ["--thresholds=a,1"], "--thresholds=a,1: must be a list of numbers"),
     ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
     ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
+    ("export.search", ["--export_dir=tmp", "--index_dir=no"], "smoothclir-index --index_dir=no."),
+    ("export.serve", ["--export_dir=tmp", "--index_dir=no"], "--index_dir=no: there is no such"),
     ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
     ("trainers.compare", ["a.run", "b.run", "--nofull"], "error: --nofull: every run is a fi"),
     ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),

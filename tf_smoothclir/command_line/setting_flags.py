@@ -128,11 +128,15 @@ def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
     )
 
 
-def check_export_dir() -> None:
-    """Checks that --export_dir is there, before anything is loaded, which takes seconds."""
+def check_export_dir(*, searched: bool = False) -> None:
+    """Checks that --export_dir, and a --index_dir to search, are there: loading takes seconds."""
     if not Path(FLAGS.export_dir).is_dir():
         remedy = "Write all parts with smoothclir-export"
         raise input_error(f"--export_dir={FLAGS.export_dir}", "there is no such directory", remedy)
+    if searched and FLAGS.index_dir and not Path(FLAGS.index_dir).exists():
+        where = f"--index_dir={FLAGS.index_dir}"
+        remedy = f"Correct it, or build the index with smoothclir-index {where}"
+        raise input_error(where, "there is no such directory", remedy)
 
 
 def check_data(data: DataSettings) -> None:
