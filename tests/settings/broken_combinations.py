@@ -71,6 +71,8 @@ tune=dim objects={}
 """
 # Flags that need another one, which is not given.
 _ALONE = """
+filter='year > 1' ui
+retriever=dense ui
 engine=milvus uri
 uri=here.db engine
 engine_collection=mine engine

@@ -163,6 +163,8 @@ FLAG_RULES = (
     *_not_beside("update", ["engine"], "an engine takes changes by --add and --remove"),
     *_not_beside("collection", _DATA, "both name the documents to index"),
     *_not_beside("collection", ["search_model"], "the search model holds the collection"),
+    # smoothclir-serve
+    *(_needs(name, "ui", "the page alone searches by it") for name in ("filter", "retriever")),
     # engines
     *_not_beside("engine", ["index_dir"], _ON_DISK),
     _needs("engine", "uri", "an engine has an address"),
