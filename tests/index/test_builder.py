@@ -195,6 +195,8 @@ def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_
     assert snapshot(path) == before
     with pytest.raises(InputError, match="different training runs"):
         build(path, changed, manifest=OTHER_TOWER, update=True)
+    with pytest.raises(InputError, match="the index is of memory, and not of the documents of"):
+        build(path, changed, data=helpers.TOWER.data, update=True)
     tower = Tower()
     build(path, kind="hnsw", overwrite=True)
     build(path, changed, tower=tower, kind="hnsw", update=True)
