@@ -101,7 +101,7 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
     index = run.build_index(tmp_path / "index")
     expected = facts(run.search(QUERIES, 3))
     assert facts(run.search(QUERIES, 3, index=index)) == expected
-    assert facts(export.search(QUERIES, 3, index=index)) == expected
+    assert facts(export.search(QUERIES, 3, index=index, filter=None)) == expected
     assert facts(export.search(QUERIES, 3)) == expected
     small = run.build_index(tmp_path / "small", {"a": "mot1"})
     assert [hit.id for hit in run.search(["word1"], index=small)[0]] == ["a"]

@@ -146,7 +146,7 @@ class Model:
         documents: Texts | None = None,
         index: PathText | None = None,
         retriever: str = "auto",
-        filter: str = "",
+        filter: str | None = None,
     ) -> list[list[SearchHit]]:
         """Returns the best documents of each query, best first.
 
@@ -176,7 +176,7 @@ class Model:
         if documents is not None and index is not None:
             raise input_error("search: documents", "index is given too", "Leave one of them out")
         searched = self._searches.opened(documents, index, retriever)
-        return searched.search(texts, depth, one_string(filter, "filter"))
+        return searched.search(texts, depth, "" if filter is None else one_string(filter, "filter"))
 
     @without_retracing_warnings()
     def build_index(
