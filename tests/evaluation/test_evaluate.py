@@ -338,6 +338,8 @@ def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why():
     assert sentence.endswith(
         "nothing to measure by full/MRR@10. Train with one of --thresholds for each grade above 0."
     )
+    (sentence,) = report.without_queries({"counts": {"test": {"MAP": 0}}}, ["test"])
+    assert sentence == "No test query has a relevant document, so nothing was measured."
 
 
 @pytest.mark.filterwarnings("error")

@@ -49,15 +49,20 @@ def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
     evaluated_sets.warn_of_few_queries(world, "test")
     said = "only 2 test queries. By chance, a figure of them may be wrong by about 0.69"
     assert said in caplog.text
-    many = SimpleNamespace(source=world.source, queries_in=lambda split: range(100))
+    none = dataclasses.replace(world, grades=0 * world.grades)
+    evaluated_sets.warn_of_few_queries(none, "test")
+    assert "no test query has a relevant document, so nothing can be learned" in caplog.text
+    many = SimpleNamespace(**vars(world), queries_in=lambda split: [*world.query_rows] * 99)
     by_chance = (1 + 1 / 2 + 1 / 3) / 3  # the mean of 1 / rank in a collection of three
     caplog.clear()
     evaluated_sets.warn_of_few_queries(many, "test")
     of_three = (by_chance + 0.015, 3, True), (by_chance + 0.02, 3, False)
     for mrr, documents, is_near in (*of_three, (0.05, 3000, True), (0.06, 3000, False)):
         result = {"set": {"documents": documents}, "test": {"full/MRR@10": mrr}}
-        evaluated_sets.warn_near_chance(result, run.RunSettings())
-        assert ("hardly better than chance" in caplog.text) == is_near
+        for measured in (0, 9):
+            counts = {"counts": {"test": {"full/MRR@10": measured}}}
+            evaluated_sets.warn_near_chance(result | counts, run.RunSettings())
+            assert ("hardly better than chance" in caplog.text) == (is_near and measured > 0)
         assert ("--preset=best" in caplog.text) == is_near  # towers alone may be improved by it
         caplog.clear()
 

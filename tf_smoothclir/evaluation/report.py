@@ -62,10 +62,12 @@ def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[s
     """A sentence for each split that has metrics without any query, which says why."""
     sentences = []
     for split in splits:
-        if not content["counts"][split]:
-            sentences.append(f"No {split} query has a judgment, so nothing was measured.")
-        missing = [name for name, count in content["counts"][split].items() if not count]
-        if missing:
+        counts = content["counts"][split]
+        missing = [name for name, count in counts.items() if not count]
+        if len(missing) == len(counts):
+            lacking = "relevant document" if counts else "judgment"
+            sentences.append(f"No {split} query has a {lacking}, so nothing was measured.")
+        elif missing:
             sentences.append(
                 f"No judged query of the {split} split has a document of the highest grade that"
                 f" the run knows, so there is nothing to measure by {', '.join(missing)}. Train"

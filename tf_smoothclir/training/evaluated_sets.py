@@ -164,10 +164,23 @@ def log_known_queries(retrieval_set: RetrievalSet) -> None:
             )
 
 
+def warn_of_no_relevant(retrieval_set: RetrievalSet, split: str) -> bool:
+    """Warns where no query of a split has a relevant document; returns whether that is so."""
+    relevant = retrieval_set.query_rows[retrieval_set.grades > 0]
+    if np.isin(retrieval_set.queries_in(split), relevant).any():
+        return False
+    logging.warning(
+        f"{retrieval_set.source.name}: no {split} query has a relevant document, so nothing can be"
+        " learned, chosen or measured by it: figures of 0 say nothing. Judge documents of these"
+        " queries with a grade above 0."
+    )
+    return True
+
+
 def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
-    """Warns where a mean over a split says little."""
+    """Warns where a mean over a split says little, or nothing."""
     queries = len(retrieval_set.queries_in(split))
-    if queries < _ENOUGH_QUERIES:
+    if not warn_of_no_relevant(retrieval_set, split) and queries < _ENOUGH_QUERIES:
         error = min(0.98 / queries**0.5, 1)  # 1.96 standard errors of a share of a half
         logging.warning(
             f"{retrieval_set.source.name}: only {queries} {split} queries. By chance, a figure of"
@@ -196,7 +209,8 @@ def warn_near_chance(result: dict, settings: RunSettings) -> None:
     """Warns where a finished training ranks hardly better than chance, and says what to do."""
     documents, measured = result["set"]["documents"], result["test"].get("full/MRR@10")
     by_chance = sum(1 / rank for rank in range(1, min(10, documents) + 1)) / documents
-    if measured is None or measured - by_chance >= _NEAR_CHANCE * (1 - by_chance):
+    is_measured = result["counts"]["test"].get("full/MRR@10")  # by queries with relevant documents
+    if not is_measured or measured - by_chance >= _NEAR_CHANCE * (1 - by_chance):
         return
     is_table_missing = settings.retrieval.families == (settings.retrieval.with_task,)
     others = "; try --preset=best or lexical" if is_table_missing else ""
