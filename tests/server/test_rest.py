@@ -108,7 +108,7 @@ def test_malformed_body_is_a_bad_request_and_the_next_one_is_answered(server, bo
     ("POST", f"{TOWER}/versions/{'9' * 9999}:predict", 404, "version 999"),
     ("POST", f"{TOWER}:classify", 405, "Method Not Allowed"),
     ("PUT", PREDICT, 405, "Method Not Allowed"),
-    ("GET", PREDICT, 404, "no model query_tower:predict"),
+    ("GET", PREDICT, 405, "Method Not Allowed"),
     ("GET", f"{TOWER}/versions/9", 404, "version 9"),
     ("GET", "/etc/passwd", 404, "Not Found"),
 )
@@ -279,5 +279,6 @@ def test_sockets_answer_without_delay_and_refuse_until_the_models_are_loaded():
         assert bound.proto == socket.IPPROTO_TCP  # by which asyncio decides about Nagle's algorithm
         with pytest.raises(ConnectionRefusedError):
             connected(f"http://127.0.0.1:{bound.getsockname()[1]}")
-    with pytest.raises(InputError, match="cannot be used"):
-        bound_socket("192.0.2.1", 0)  # not of this machine
+    for host in ("192.0.2.1", "nonsense.invalid", "x" * 99):  # not of this machine, and no names
+        with pytest.raises(InputError, match=f"host={host}: the address cannot be used"):
+            bound_socket(host, 0)

@@ -49,6 +49,8 @@ def application(
         return Response(answer, media_type="application/json")
 
     def status(request: Request) -> Response:
+        if request.url.path.endswith(":predict"):  # of which a name of a model is a part
+            raise HTTPException(405, headers={"Allow": "POST"})
         return JSONResponse(_chosen(models, request).status())
 
     routes = [

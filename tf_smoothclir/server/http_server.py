@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -30,12 +31,13 @@ def bound_socket(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         bound.close()
-        reason = f"the port cannot be used ({error})"
-        raise input_error(
-            f"--port={port}", reason, "Choose another, or 0 for any free one"
-        ) from None
+        if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES):
+            reason, remedy = "the port cannot be used", "Choose another, or 0 for any free one"
+            raise input_error(f"--port={port}", f"{reason} ({error})", remedy) from None
+        reason, remedy = "the address cannot be used", "Give one of this machine; 0.0.0.0 for all"
+        raise input_error(f"--host={host}", f"{reason} ({error})", remedy) from None
     return bound
 
 

@@ -312,6 +312,7 @@ def test_judgments_that_do_not_fit_are_an_error_unless_few_may_be_skipped(blemis
     ({**TSV, "queries.en.csv": ""}, "it contains both queries.tsv and queries.en.csv. Keep"),
     ({"documents.tsv": "", "queries.tsv": ""}, "it contains no judgments (.tsv, .csv"),
     ({}, "it contains no documents.* and no pairs.*: no files. Give a directory with"),
+    ({"pairs.tsv/0": ""}, "it contains no documents.* and no pairs.*: pairs.tsv; a directory, and"),
     ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
     ({f"{n:02}": "" for n in range(12)}, "it contains no documents.* and no pairs.*: 00, 01"),
 )

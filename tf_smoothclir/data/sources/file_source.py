@@ -208,12 +208,13 @@ def tables_of(directory: Path, name: str) -> dict[Path, str]:
 
 
 def unread(directory: Path, *names: str) -> str:
-    """What an error says of files that have a name of a table, but not that of a kind."""
-    files = sorted(path for path in directory.iterdir() if path.is_file())
-    of_names = [path.name for path in files if path.name.lower().startswith(names)]
-    read = {path.name for name in names for path in tables_of(directory, name)}
-    ignored = [name for name in of_names if name not in read]
-    return f"; not read because of its ending: {', '.join(ignored)}" if ignored else ""
+    """What an error says of what has a name of a table, but is no file of a kind."""
+    there = sorted(path for path in directory.iterdir() if path.name.lower().startswith(names))
+    read = {path for name in names for path in tables_of(directory, name)}
+    ignored = ", ".join(path.name for path in there if path.is_file() and path not in read)
+    folders = ", ".join(path.name for path in there if path.is_dir() and kind_of(path))
+    said = f"; not read because of its ending: {ignored}" if ignored else ""
+    return f"{said}; a directory, and not a file: {folders}" if folders else said
 
 
 def table_named(directory: Path, name: str) -> Path | None:
