@@ -118,6 +118,13 @@ def is_no_row(fields: Sequence[str], role: Role) -> bool:
     return role.columns[0].endswith("id") and name.endswith("id") and name in known
 
 
+def is_record(fields: Sequence[str], columns: Mapping[str, str]) -> bool:
+    """Whether a first line names no known column, and has what names rarely have."""
+    known = {*map(plain, (*_KNOWN, *filter(None, ",".join(columns.values()).split(","))))}
+    unlike = (not field.strip() or len(field) > 40 or re.search("[0-9]", field) for field in fields)
+    return known.isdisjoint(map(plain, fields)) and any(unlike)
+
+
 def plain(name: object) -> str:
     """A name as it is compared."""
     return re.sub(r"[-_\s]", "", str(name).strip().strip('#"').lower())

@@ -13,11 +13,13 @@ All but Parquet may be compressed (`.gz`). `columns` says which names a column m
 import csv
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.data.sources import line_files
+from tf_smoothclir.data.sources.cells import short
 from tf_smoothclir.data.sources.columns import (
     PARALLEL,
     TEXTS,
@@ -27,6 +29,7 @@ from tf_smoothclir.data.sources.columns import (
     chosen_columns,
     is_header,
     is_no_row,
+    is_record,
     values_of,
 )
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -136,6 +139,7 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
         for fields in records:
             at, begin = begin, last + 1
             if header is None:
+                _check_names(path, role, columns, fields)
                 header, chosen = fields, chosen_columns(fields, role, columns, path, 1)
             elif len(fields) == len(header):
                 yield at, values_of(role, dict(zip(header, fields)), chosen)
@@ -146,6 +150,25 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
         raise _no_csv(path, error, begin) from None
     if begin == 2:
         raise line_files.empty_file(path)
+
+
+def _check_names(path: Path, role: Role, columns: Mapping, fields: Sequence[str]) -> None:
+    """Checks that a first line, which has the names of the columns, is not something else."""
+    needed = role.columns[: role.needed]
+    if fields[:1] and fields[0].lower().startswith("sep="):
+        reason, remedy = "this line is for Excel, and names no columns", "Remove it"
+    elif len(fields) < len(needed) and re.search(r"[^\w\s-]", "".join(fields)):
+        reason = f"neither commas, semicolons nor tabs separate columns: {short(fields[0])}"
+        remedy = "Separate them by one of these"
+    elif needed and is_record(fields, columns):
+        reason = f"this looks like a record, not like names of columns: {short(','.join(fields))}"
+        names = ",".join(f"{column}=NAME" for column in needed)
+        remedy = (
+            f"Put {','.join(needed)} first; if these are names, say which, by --columns={names}"
+        )
+    else:
+        return
+    raise input_error(path, reason, remedy, line=1)
 
 
 def _no_csv(path: Path, error: csv.Error, line: int) -> InputError:
