@@ -106,13 +106,9 @@ def opened(directory, **settings):
     return source_of(DataSettings(data_dir=str(directory), **settings))
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_bytes(content, name="file"):
-        (tmp_path / name).write_bytes(content)
-        return tmp_path / name
-
-    return write_bytes
+def written(directory, content, name="file"):
+    (directory / name).write_bytes(content)
+    return directory / name
 
 
 @cases(
@@ -124,21 +120,21 @@ def write(tmp_path):
     (b" a \x00 \n", [" a \x00 "]),
     ("été\u2028\x85x\n".encode(), ["été\u2028\x85x"]),
 )
-def test_lines_are_returned_unchanged(write, content, lines):
-    assert list(line_files.read_lines(write(content))) == list(enumerate(lines, start=1))
+def test_lines_are_returned_unchanged(tmp_path, content, lines):
+    assert [*line_files.read_lines(written(tmp_path, content))] == [*enumerate(lines, start=1)]
 
 
 @cases("name, content, line, reason, remedy", *BAD_FILES)
-def test_a_bad_file_is_an_error(write, name, content, line, reason, remedy):
-    path = write(content, name)
+def test_a_bad_file_is_an_error(tmp_path, name, content, line, reason, remedy):
+    path = written(tmp_path, content, name)
     expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
     with pytest.raises(InputError, match=f"^{expected}"):
         list((texts if "." in name.removesuffix(".gz") else line_files.read_lines)(path))
 
 
-def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
-    assert next(texts(write(b"1\ta\n2\n", "f.tsv")))[0] == 1  # before a bad line
-    (row,) = texts(write(b'{"id": 1, "text": "\\ud83d\\ude00"}\n', "f.jsonl"))
+def test_records_are_streamed_and_a_missing_file_is_an_error(tmp_path):
+    assert next(texts(written(tmp_path, b"1\ta\n2\n", "f.tsv")))[0] == 1  # before a bad line
+    (row,) = texts(written(tmp_path, b'{"id": 1, "text": "\\ud83d\\ude00"}\n', "f.jsonl"))
     assert row == (1, [1, "😀", ..., ...])
     expected = f"{tmp_path / 'absent'}: cannot be read: No such file or directory. Check the path."
     with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
@@ -155,15 +151,16 @@ def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
     ("f.jsonl", '{"id": "1", "text": "a,b"}\n{"text": "c \\"d\\"", "_id": "2"}\n', (1, 2)),
     ("f.CSV.GZ", 'id,own\n1,"a,b"\n2,"c ""d"""\n', (2, 3)),
 )
-def test_every_kind_of_table_has_the_same_rows(write, name, content, lines):
+def test_every_kind_of_table_has_the_same_rows(tmp_path, name, content, lines):
     columns, content = {"text": "OWN"} if "own" in content else {}, content.encode()
-    path = write(gzip.compress(content, mtime=0) if name.endswith("GZ") else content, name)
+    content = gzip.compress(content, mtime=0) if name.endswith("GZ") else content
+    path = written(tmp_path, content, name)
     rows = list(tables.read_table(path, TEXTS, columns))
     assert [(number, values[:2]) for number, values in rows] == list(zip(lines, ROWS))
 
 
-def test_a_first_line_is_a_record_where_it_could_be_one(write):
-    path = write(b"query\ttrain\nq\ttest\n", "f.tsv")
+def test_a_first_line_is_a_record_where_it_could_be_one(tmp_path):
+    path = written(tmp_path, b"query\ttrain\nq\ttest\n", "f.tsv")
     assert list(tables.read_table(path, SPLITS)) == [(1, ["query", "train"]), (2, ["q", "test"])]
 
 
@@ -330,25 +327,21 @@ def test_without_a_place_the_toy_world_is_opened():
     assert source.fingerprint() == toy_world.ToyWorld("it", "en", 300, 3).fingerprint()
 
 
-@pytest.fixture
-def open_set(make):
-    def open_directory(parts):
-        files = {f"qrels/{name}.tsv": content for name, content in parts.items()}
-        files["corpus.jsonl"] = "".join(f"{json.dumps(record)}\n" for record in CORPUS)
-        queries = [f'{{"_id": "q{i}", "text": "water {i}"}}\n' for i in range(10)]
-        return BeirDirectory(make({**files, "queries.jsonl": "".join(queries)}), "fr")
-
-    return open_directory
+def beir(make, parts):
+    files = {f"qrels/{name}.tsv": content for name, content in parts.items()}
+    files["corpus.jsonl"] = "".join(f"{json.dumps(record)}\n" for record in CORPUS)
+    queries = [f'{{"_id": "q{i}", "text": "water {i}"}}\n' for i in range(10)]
+    return BeirDirectory(make({**files, "queries.jsonl": "".join(queries)}), "fr")
 
 
 def judged(*queries):
     return HEADER + "".join(f"q{query}\td1\t2\n" for query in queries)
 
 
-def test_a_document_is_its_title_and_its_text(open_set, make):
-    assert open_set({"train": judged(*range(10))}).splits() is None  # they are drawn by seed
+def test_a_document_is_its_title_and_its_text(make):
+    assert beir(make, {"train": judged(*range(10))}).splits() is None  # they are drawn by seed
     (make({}) / "qrels" / "train.tsv").unlink()
-    open_set({"test": judged(0)})
+    beir(make, {"test": judged(0)})
     source = opened(make({}))
     assert isinstance(source, BeirDirectory)
     texts = [("d1", "", "L'eau un liquide", ""), ("2", "", "une pierre", ""), ("d3", "", "", "")]
@@ -368,8 +361,8 @@ def test_a_document_is_its_title_and_its_text(open_set, make):
     ({"train": judged(*range(5)), "dev": judged(5, 6)}, ["q5", "q6"], (4, 1, 2)),
     ({"test": judged(0, 1)}, ["q0", "q1"], (0, 0, 2)),  # BEIR's figures are over all of them
 )
-def test_parts_are_splits(open_set, parts, in_test, sizes):
-    source = open_set(parts)
+def test_parts_are_splits(make, parts, in_test, sizes):
+    source = beir(make, parts)
     splits = source.splits()
     assert [query for query, split in splits.items() if split == "test"] == in_test
     counts = Counter(splits.values())
@@ -379,8 +372,8 @@ def test_parts_are_splits(open_set, parts, in_test, sizes):
     assert [loaded.query_ids[row] for row in loaded.queries_in("test")] == in_test
 
 
-def test_judgments_and_splits_that_are_not_read_are_named(open_set, make, caplog):
-    open_set({"train": judged(*range(3))})
+def test_judgments_and_splits_that_are_not_read_are_named(make, caplog):
+    beir(make, {"train": judged(*range(3))})
     directory = make({"qrels/test.txt": judged(3), "qrels/test.tsv.bak": "", "qrels/notes.md": ""})
     with gzip.open(directory / "qrels" / "dev.tsv.gz", "wt") as file:
         file.write(judged(4))
@@ -395,9 +388,9 @@ def test_judgments_and_splits_that_are_not_read_are_named(open_set, make, caplog
 
 
 @cases("kind", UserDirectory, BeirDirectory)
-def test_fingerprint_follows_every_file(kind, open_set, make):
+def test_fingerprint_follows_every_file(kind, make):
     if kind is BeirDirectory:
-        open_set({"train": judged(0), "test": judged(1)})
+        beir(make, {"train": judged(0), "test": judged(1)})
     directory = make({} if kind is BeirDirectory else {**TSV, "splits.tsv": "q1\ttest\n"})
     prints = {kind(directory, "fr").fingerprint()}
     for path in [path for path in directory.rglob("*.*") if path.is_file()]:
@@ -416,9 +409,9 @@ BOTH = {"train": judged(0), "test": HEADER + "q0\t2\t1\n"}
     (BOTH, "query 'q0' has judgments for test and for train"),
     ({"train": judged(0), "test": judged(1, 99)}, r"test\.tsv:3: .*q99"),
 )
-def test_defects_are_named(open_set, parts, message):
+def test_defects_are_named(make, parts, message):
     with pytest.raises(InputError, match=message):
-        RetrievalSet.load(open_set(parts))
+        RetrievalSet.load(beir(make, parts))
 
 
 def records(source):
@@ -427,14 +420,12 @@ def records(source):
 
 
 @cases("splits", None, {"q1": "train", "q2": "test"})
-@cases(
-    "settings", {}, {"document_language": "fr"}, {"query_language": "en", "columns": "text=body"}
-)
+@cases("settings", {}, {"document_language": "fr"}, {"query_language": "en", "columns": "text=b"})
 def test_files_have_its_records_languages_splits_and_fingerprint(tmp_path, settings, splits):
     codes = [settings.get(f"{role}_language", "") for role in ("query", "document")]
     source = memory.MemorySource(QUERIES, DOCUMENTS, JUDGMENTS, splits, *codes)
     source.others = [{"year": np.int64(2021)}, {"year": None}]
-    source.columns = {"text": "body"} if "columns" in settings else {}
+    source.columns = {"text": "b"} if "columns" in settings else {}
     source.keep(tmp_path / "data", overwrite=False)
     named = DataSettings(data_dir=str(tmp_path / "data"), **settings)
     assert records(source_of(named, source)) == records(source_of(named))
@@ -450,10 +441,9 @@ def test_what_is_missing_in_pandas_is_missing_in_files(tmp_path):
     years["day"] = pandas.to_datetime(["2021-05-06", None])
     source.others = [{**row, "tags": np.array(["a", "b"])} for row in years.to_dict("records")]
     memory.write_set(source, tmp_path / "data", None)
-    assert list(opened(tmp_path / "data").metadata()) == [
-        {"year": 2021, "day": "2021-05-06 00:00:00", "tags": ["a", "b"]},
-        {"year": None, "day": None, "tags": ["a", "b"]},
-    ]
+    of_files = ({"year": 2021, "day": "2021-05-06 00:00:00"}, {"year": None, "day": None})
+    tagged = [{**row, "tags": ["a", "b"]} for row in of_files]
+    assert list(opened(tmp_path / "data").metadata()) == tagged
 
 
 def test_files_have_its_sentences(tmp_path):
