@@ -153,13 +153,9 @@ def test_tensorflow_prints_nothing_where_a_plugin_loads_it(tmp_path, monkeypatch
     "module, arguments, said",
     ("trainers.stats", ["--toy_entities=300"], "300"),
     ("trainers.compare", ["first", "second"], "first"),
-    ("trainers.train", ["--data_dir=nowhere"], NOWHERE),
-    ("trainers.tune", ["--data_dir=nowhere"], NOWHERE),
-    ("trainers.evaluate", ["--run_dir=nowhere"], NOWHERE),
-    ("export.export", ["--run_dir=nowhere"], NOWHERE),
-    ("export.serve", ["--export_dir=nowhere"], NOWHERE),
-    ("export.build_index", ["--export_dir=nowhere"], NOWHERE),
-    ("export.search", ["--export_dir=nowhere", "--query=a"], NOWHERE),
+    *((f"trainers.{name}", ["--data_dir=nowhere"], NOWHERE) for name in ("train", "tune")),
+    *((name, ["--run_dir=nowhere"], NOWHERE) for name in ("trainers.evaluate", "export.export")),
+    *((f"export.{name}", ["--export_dir=nowhere"], NOWHERE) for name in OF_DATA[1]),
 )
 def test_tensorflow_is_not_loaded_without_need(module, arguments, said, tmp_path):
     code = (

@@ -277,14 +277,10 @@ def test_cut_points_of_hits_where_scores_tell_little(scores, grades, right):
 
 
 def measured(value, confusion=None, hit_confusion=None):
-    return Evaluation(
-        metrics={"NDCG@5": value, "full/MRR@10": value / 2},
-        intervals={"NDCG@5": (value - 0.1, value + 0.1), "full/MRR@10": (0.0, value)},
-        counts={"NDCG@5": 1200, "full/MRR@10": 7},
-        scores_by_grade=[],
-        confusion=confusion,
-        hit_confusion=hit_confusion,
-    )
+    metrics = {"NDCG@5": value, "full/MRR@10": value / 2}
+    intervals = {"NDCG@5": (value - 0.1, value + 0.1), "full/MRR@10": (0.0, value)}
+    confusions = {"confusion": confusion, "hit_confusion": hit_confusion}
+    return Evaluation(metrics, intervals, {"NDCG@5": 1200, "full/MRR@10": 7}, [], **confusions)
 
 
 EVALUATIONS = {"validation": measured(0.5)}
@@ -335,9 +331,8 @@ def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why():
     rows = [row for _, rows in report.metrics_cells(content, ["test"]) for row in rows]
     assert rows == [["MRR@10", "none", "0"], ["NDCG@5", "0.0000 (-0.1000 to 0.1000)", "3"]]
     (sentence,) = report.without_queries(content, ["test"])
-    assert sentence.endswith(
-        "nothing to measure by full/MRR@10. Train with one of --thresholds for each grade above 0."
-    )
+    remedy = "Train with one of --thresholds for each grade above 0."
+    assert sentence.endswith(f"nothing to measure by full/MRR@10. {remedy}")
     (sentence,) = report.without_queries({"counts": {"test": {"MAP": 0}}}, ["test"])
     assert sentence == "No test query has a relevant document, so nothing was measured."
 

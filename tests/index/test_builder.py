@@ -121,15 +121,8 @@ def test_directory_that_is_not_an_index_is_refused_and_not_changed(path):
 
 def test_texts_are_streamed(path):
     # Documents are read only a few batches ahead of encoding.
-    read, ahead = [], []
-
-    def documents():
-        for text in TEXTS:
-            read.append(text)
-            yield text
-
-    tower, stream = Tower(), in_memory(TEXTS)
-    stream.documents = documents
+    read, ahead, tower, stream = [], [], Tower(), in_memory(TEXTS)
+    stream.documents = lambda: (read.append(text) or text for text in TEXTS)
 
     def encode(text):
         ahead.append(len(read) - len(tower.encoded))

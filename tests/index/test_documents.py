@@ -185,9 +185,7 @@ def write_documents(path):
         return write_parquet(path, COLUMNS)
     lines = [COLUMNS, *(row.values() for row in ROWS)]
     if path.suffix == ".jsonl":
-        nested = [{**row, "tags": [], "metadata": {"year": row["year"]}} for row in ROWS]
-        for row in nested:
-            del row["year"]
+        nested = [{"metadata": {"year": r.pop("year")}, "tags": [], **r} for r in map(dict, ROWS)]
         return path.write_text("".join(f"{json.dumps(row, default=str)}\n" for row in nested))
     cells = (("" if value is None else str(value) for value in line) for line in lines)
     return path.write_text("".join(f"{DELIMITERS[path.suffix].join(line)}\n" for line in cells))

@@ -188,9 +188,8 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path, 
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
     builder.build_index(tmp_path / "own", collection, *builder.export_halves(export_dir))
     page = open_page(open_search(export_dir, tmp_path / "own", lambda data: data))
-    about = page.about()
-    assert (about["query_language"], about["document_language"]) == ("en", "fr")
-    assert about["examples"] == ()
+    facts = {"query_language": "en", "document_language": "fr", "examples": ()}
+    assert page.about().items() >= facts.items()
     (said,) = page.search({"q": "word1", "filter": "year > 2"})["remarks"]
     assert said.startswith("The filter holds for no document")
     where = [f"--export_dir={export_dir}", f"--index_dir={tmp_path / 'own'}"]

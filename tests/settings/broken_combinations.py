@@ -83,11 +83,9 @@ remove=ids.txt engine
 _GIVEN = """
 queries=queries.tsv query='a river' trec_run=a.run json=True explain=True add=documents.tsv
 remove=ids.txt engine=milvus index_dir=index collection=documents.tsv index_type=hnsw
-overwrite=True update=True search_model=False data_dir=here
-tfds_name=wiki_clir/fr
+overwrite=True update=True search_model=False data_dir=here tfds_name=wiki_clir/fr
 tfds_data_dir=here ir_dataset=mr-tydi/sw query_language=de document_language=sw max_queries=25
-max_train_queries=12 max_skipped=0.1 toy_entities=900 split_seed=5
-parallel=a.en,a.fr
+max_train_queries=12 max_skipped=0.1 toy_entities=900 split_seed=5 parallel=a.en,a.fr
 """
 
 

@@ -399,14 +399,11 @@ def test_fingerprint_follows_every_file(kind, make):
     assert len(prints) == 1 + 4  # files
 
 
-BOTH = {"train": judged(0), "test": HEADER + "q0\t2\t1\n"}
-
-
 @cases(
     "parts, message",
     ({}, "it has no qrels/"),
     ({"extra": judged(0)}, r"extra\.tsv: its name is no part of a set. Name it one of train"),
-    (BOTH, "query 'q0' has judgments for test and for train"),
+    ({"train": judged(0), "test": HEADER + "q0\t2\t1\n"}, "'q0' has judgments for test and for"),
     ({"train": judged(0), "test": judged(1, 99)}, r"test\.tsv:3: .*q99"),
 )
 def test_defects_are_named(make, parts, message):
