@@ -90,7 +90,7 @@ def build_index(
         is_same = update or there.fingerprint == fingerprint
         if update and data == export.data != there.data:  # nobody names a collection
             reason = f"the index is of {there.collection_name}, and not of the documents of the run"
-            remedy = "Give that as --collection or --data_dir, or --overwrite to index the run's"
+            remedy = "Give --collection, or the flags of that set; or --overwrite for the run's"
             raise input_error(directory, reason, remedy)
         _check_same(directory, there, halves, export, is_same)
         if there.fingerprint == fingerprint:

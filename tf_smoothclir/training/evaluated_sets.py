@@ -164,23 +164,19 @@ def log_known_queries(retrieval_set: RetrievalSet) -> None:
             )
 
 
-def warn_of_no_relevant(retrieval_set: RetrievalSet, split: str) -> bool:
-    """Warns where no query of a split has a relevant document; returns whether that is so."""
-    relevant = retrieval_set.query_rows[retrieval_set.grades > 0]
-    if np.isin(retrieval_set.queries_in(split), relevant).any():
-        return False
-    logging.warning(
-        f"{retrieval_set.source.name}: no {split} query has a relevant document, so nothing can be"
-        " learned, chosen or measured by it: figures of 0 say nothing. Judge documents of these"
-        " queries with a grade above 0."
-    )
-    return True
-
-
-def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
-    """Warns where a mean over a split says little, or nothing."""
-    queries = len(retrieval_set.queries_in(split))
-    if not warn_of_no_relevant(retrieval_set, split) and queries < _ENOUGH_QUERIES:
+def warn_of_few_queries(
+    retrieval_set: RetrievalSet, split: str, *, is_measured: bool = True
+) -> None:
+    """Warns where a mean over a split says little or, as without relevant documents, nothing."""
+    rows = retrieval_set.queries_in(split)
+    queries, relevant = len(rows), retrieval_set.query_rows[retrieval_set.grades > 0]
+    if not np.isin(rows, relevant).any():
+        logging.warning(
+            f"{retrieval_set.source.name}: no {split} query has a relevant document, so nothing can"
+            " be learned, chosen or measured by it: figures of 0 say nothing. Judge documents of"
+            " these queries with a grade above 0."
+        )
+    elif is_measured and queries < _ENOUGH_QUERIES:
         error = min(0.98 / queries**0.5, 1)  # 1.96 standard errors of a share of a half
         logging.warning(
             f"{retrieval_set.source.name}: only {queries} {split} queries. By chance, a figure of"

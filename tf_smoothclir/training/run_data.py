@@ -17,11 +17,7 @@ from tf_smoothclir.plugins import family
 from tf_smoothclir.settings.data import LANGUAGES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training.evaluated_sets import (
-    log_known_queries,
-    warn_of_few_queries,
-    warn_of_no_relevant,
-)
+from tf_smoothclir.training.evaluated_sets import log_known_queries, warn_of_few_queries
 from tf_smoothclir.training.initial_run import (
     begin_with_words,
     check_begins_with_words,
@@ -119,7 +115,7 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
         retrieval_set.queries_in(split)
     log_known_queries(retrieval_set)
     for split in splits:
-        (warn_of_few_queries if split == "test" else warn_of_no_relevant)(retrieval_set, split)
+        warn_of_few_queries(retrieval_set, split, is_measured=split == "test")
     return retrieval_set
 
 

@@ -162,10 +162,8 @@ def _check_names(path: Path, role: Role, columns: Mapping, fields: Sequence[str]
         remedy = "Separate them by one of these"
     elif needed and is_record(fields, columns):
         reason = f"this looks like a record, not like names of columns: {short(','.join(fields))}"
-        names = ",".join(f"{column}=NAME" for column in needed)
-        remedy = (
-            f"Put {','.join(needed)} first; if these are names, say which, by --columns={names}"
-        )
+        said = "=NAME,".join((*needed, ""))[:-1]
+        remedy = f"Put {','.join(needed)} first; or, if these are names, give --columns={said}"
     else:
         return
     raise input_error(path, reason, remedy, line=1)
