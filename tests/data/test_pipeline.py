@@ -122,8 +122,7 @@ def test_tokens_and_grades_are_those_of_the_pairs_also_of_empty_texts(case, toke
             expected = [[grade.get((q, d), 0) for d in rows["document"]] for q in rows["query"]]
         np.testing.assert_array_equal(grades, expected)
         for role in ROLES:
-            store = tokenized_set.tokens(role)
-            expected = [store[row].tolist() for row in rows[role]]
+            expected = [tokenized_set.tokens(role)[row].tolist() for row in rows[role]]
             assert texts_of(getattr(inputs.texts, role))[0] == expected
     assert step + 1 == len(pipeline.pair_ends(lists, 2))
 

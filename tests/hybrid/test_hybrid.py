@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from tests.cases import cases
-from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import DOCUMENTS, QUERIES
 from tf_smoothclir.hybrid.fusion import Fusion, times_counted
 from tf_smoothclir.hybrid.learning import SHARES, _Learner, learn_fusion, may_count
-from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import FEEDBACK_WEIGHTS, Validation
 from tf_smoothclir.utils.errors import InputError
 
@@ -101,11 +99,6 @@ def test_it_is_kept_as_json(tmp_path):
         path.write_text(text)
         with pytest.raises(InputError, match=r"hybrid\.json: .*Restore the file, or train again"):
             Fusion.load(path)
-
-
-@pytest.fixture(scope="module")
-def texts(tiny):
-    return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
 
 
 def knowing(texts, number, grades):

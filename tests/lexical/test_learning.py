@@ -44,11 +44,6 @@ SET = numbered_set(QUERIES, DOCUMENTS, JUDGMENTS, splits=["validation"])
 
 
 @pytest.fixture(scope="module")
-def texts(tiny):
-    return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
-
-
-@pytest.fixture(scope="module")
 def model(texts):
     return TableLearner(texts, seed=13).model()
 
@@ -74,8 +69,8 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
 def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(texts, model):
     again = TableLearner(texts, seed=13, initial=model).model()
     assert again.describe() == model.describe()
-    for name in ("fields", "feedback", "length_power", "mean_length", "lower_grades", "agreement"):
-        assert getattr(again, name) == getattr(model, name)
+    arrays = {"table", "evidence", "lookalikes", "background", "weights", "seconds"}
+    assert all(getattr(again, name) == vars(model)[name] for name in vars(model).keys() - arrays)
     for name in ("background", "weights"):
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
     # Of the same pairs, both tables say the same, and have counted as much.
@@ -278,13 +273,7 @@ def test_directions_agree_and_order_is_left_out_where_that_is_better(
 
     monkeypatch.setattr(TableLearner, "_measured", measured)
     monkeypatch.setattr(training_pairs.TrainingPairs, "are_parallel", parallel)
-    learner = TableLearner(texts, seed=13)
-    judged = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
-    learner._texts = SimpleNamespace(retrieval_set=judged)
-    plain = learner._documents.pairs.plain_choices
-    assert learner._best_agreement(learner._best_order(plain)) == chosen
-    if not is_judged:
-        return
+    monkeypatch.setattr(type(texts.retrieval_set.source), "is_judged", is_judged)
     model = TableLearner(texts, seed=13).model()
     assert (model.in_order, model.agreement) == (chosen.in_order, chosen.agreement)
     pairs = training_pairs.TrainingPairs(texts)
@@ -437,8 +426,7 @@ def test_it_is_the_mean_of_two_metrics(strength, queries_at_once, monkeypatch):
 
 
 def test_variants_have_the_measures_that_each_has_alone():
-    rows = [scores_of(strength) for strength in (0, 1, 0.3)]
-    validation = Validation(SET)
+    rows, validation = [scores_of(strength) for strength in (0, 1, 0.3)], Validation(SET)
     found = validation.of_variants(lambda query_rows: (one(query_rows) for one in rows))
     assert found == [validation(one) for one in rows]
     assert found[0] < found[2] < found[1]

@@ -78,8 +78,7 @@ def test_unknown_row_has_the_names_that_files_give_it_and_first_of_equal_tokens_
 
 @cases("order", *itertools.permutations(range(3)))
 def test_a_number_takes_the_row_of_its_digits_unless_the_file_has_it(order, path):
-    names = ["1999", "####", "A#"]
-    write_glove(path, [names[i] for i in order], ROWS[list(order)])
+    write_glove(path, [["1999", "####", "A#"][i] for i in order], ROWS[list(order)])
     result = load(path, ["[PAD]", "[UNK]", "1999", "2001", "a4", "12"])
     # 1999 itself, 2001 as ####, a4 as A# in any case; ## is not in the file
     np.testing.assert_array_equal(result.matrix[2:5], ROWS[:3])

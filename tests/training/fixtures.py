@@ -9,8 +9,10 @@ from unittest import mock
 
 import pytest
 
+from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.sources import opening, source
+from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.training import run_data, run_directory
 from tf_smoothclir.training.train import train
 
@@ -71,6 +73,11 @@ def tiny(tiny_dir, made_once):
     """`tiny(**changes)` gives the settings of a run on the tiny set."""
     cache_dir = made_once("cache", Path.mkdir)
     return lambda data_dir=tiny_dir, **changes: tiny_settings(data_dir, cache_dir, **changes)
+
+
+@pytest.fixture(scope="module")
+def texts(tiny):
+    return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
 
 
 @pytest.fixture(scope="session")

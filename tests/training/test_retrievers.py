@@ -274,8 +274,7 @@ def test_towers_keep_the_vectors_of_known_words(tmp_path, shared_vocabulary):
     ngrams = {"ngram_buckets": 10_000, "ngram_rows_per_word": 2}
     form = {"preset": "fast", "dim": 64, "shared_vocabulary": shared_vocabulary, **ngrams}
     before = sc.train(**first, **form, **settings, output_dir=tmp_path / "first")
-    still = {"learning_rate": 1e-9}  # a step of length nearly 0
-    after = sc.train(**second, **settings, **still, init_from=before.path)
+    after = sc.train(**second, **settings, **{"learning_rate": 1e-9}, init_from=before.path)
     for role in ROLES:
         former = RunDirectory(before.path).vocabulary_tokens(role)
         assert RunDirectory(after.path).vocabulary_tokens(role)[: len(former)] == former

@@ -154,8 +154,7 @@ def test_records_are_streamed_and_a_missing_file_is_an_error(tmp_path):
 def test_every_kind_of_table_has_the_same_rows(tmp_path, name, content, lines):
     columns, content = {"text": "OWN"} if "own" in content else {}, content.encode()
     content = gzip.compress(content, mtime=0) if name.endswith("GZ") else content
-    path = written(tmp_path, content, name)
-    rows = list(tables.read_table(path, TEXTS, columns))
+    rows = list(tables.read_table(written(tmp_path, content, name), TEXTS, columns))
     assert [(number, values[:2]) for number, values in rows] == list(zip(lines, ROWS))
 
 

@@ -145,8 +145,7 @@ def test_highest_score_by_hand_and_that_of_saturated_vectors():
 def test_only_reachable_thresholds_are_tried():
     assert reachable(PAIRS, 1.0) == PAIRS
     assert reachable(PAIRS, 0.71) == tuple(pair for pair in PAIRS if pair[1] < 0.9)
-    scaled = reachable(PAIRS, 0.5)  # none is below
-    assert scaled == tuple((low / 2, high / 2) for low, high in PAIRS)
+    assert reachable(PAIRS, 0.5) == tuple((low / 2, high / 2) for low, high in PAIRS)
 
 
 def test_beyond_an_edge_a_step_or_half_the_way_to_the_limit():
