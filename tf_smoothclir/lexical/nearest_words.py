@@ -10,12 +10,13 @@ does. The beginning and the end of a word are characters too. Accents do not cou
 and hasty typing leave out: `αθηνα` is `αθήνα`, `da nang` is `đà nẵng`. Letters of other scripts are
 compared as Latin ones: `albania` finds `албания`. If there is no such word, words of Latin letters
 are compared with those of others, and the other way round, by `SOUNDS` alone, with a share of 0.65:
-`caledonia` finds `קלדוניה`. Words of less than four characters are only found by the first, and
+`caledonia` finds `קלדוניה`; with the rarer nine tenths of a vocabulary, since an unknown word is no
+other spelling of `book`. Words of less than four characters are only found by the first, and
 words with digits not at all: `es2016` is not `es2015`.
 
 The least share and the length were the same within chance from 0.4 to 0.6 and from 3 to 5, and so
-were longer n-grams, on validation and test queries of sets of eight languages; 0.8 in place of
-0.65 found fewer names in eleven languages.
+were longer n-grams, on validation and test queries of sets of eight languages. Of sounds, a least
+share of 0.8 found fewer names in eleven languages, and so did all words of the vocabulary.
 """
 
 import functools
@@ -29,6 +30,8 @@ from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.ranges import ranges
 
+LEAST_SHARE, LEAST_OF_SOUNDS = 0.5, 0.65
+_FREQUENT = 0.1  # of a vocabulary, whose first words are the most frequent ones: few are new names
 FEWEST_TRIGRAMS = 4  # of words that may differ in more than accents
 LARGE = np.int32(1 << 30)  # stands for the sizes of others, so that they have no share
 BEGIN, END = 0, 1  # code points before and after a word, which no word has
@@ -49,13 +52,12 @@ class NearestWords:
         ids = [id_ for id_, word in enumerate(vocabulary) if _is_compared(word)]
         ids = np.array(ids, np.int64)
         ids = ids[ids > UNKNOWN_ID]
-        words = [vocabulary[id_] for id_ in ids.tolist()]
-        in_latin = np.zeros(len(vocabulary), bool)
-        in_latin[ids] = [_is_in_latin(word) is not None for word in words]
-        self.spellings = [Spellings(words, ids, len(vocabulary), LETTERS, 0.5)] if words else []
-        if 0 < np.count_nonzero(in_latin) < len(ids):  # else there are no other letters
-            others = Spellings(words, ids, len(vocabulary), SOUNDS, 0.65, in_latin)
-            self.spellings.append(others)
+        in_latin = np.array([_is_in_latin(word) is not None for word in vocabulary])
+        spellings = [Spellings(vocabulary, ids, LETTERS, LEAST_SHARE)]
+        if 0 < np.count_nonzero(in_latin[ids]) < len(ids):  # else there are no other letters
+            rare = ids[ids >= _FREQUENT * len(vocabulary)]
+            spellings.append(Spellings(vocabulary, rare, SOUNDS, LEAST_OF_SOUNDS, in_latin))
+        self.spellings = [one for one in spellings if len(one.trigrams)]
         self.id_of = functools.lru_cache(_MOST_REMEMBERED)(self._id_of)
 
     def _id_of(self, word: str) -> int:
@@ -83,23 +85,22 @@ class Spellings:
 
     def __init__(
         self,
-        words: Sequence[str],
+        vocabulary: Sequence[str],
         ids: np.ndarray,
-        size: int,
         letters: np.ndarray,
         least: float,
         in_latin: np.ndarray | None = None,
     ):
-        """Lists words of a vocabulary of a size by their trigrams."""
+        """Lists some words of a vocabulary by their trigrams."""
         self.letters, self.least, self.in_latin = letters, np.float32(least), in_latin
-        owners, trigrams = self._trigrams(words)
+        owners, trigrams = self._trigrams([vocabulary[id_] for id_ in ids.tolist()])
         owners = ids[owners]
         order = np.argsort(trigrams, kind="stable")  # ids stay in order
         owners, trigrams = owners[order], trigrams[order]
         is_new = np.ones(len(order), bool)  # a word counts once for a trigram
         is_new[1:] = (np.diff(owners) != 0) | (np.diff(trigrams) != 0)
         self.words = owners[is_new].astype(np.int32)
-        self.sizes = np.bincount(self.words, minlength=size).astype(np.int32)
+        self.sizes = np.bincount(self.words, minlength=len(vocabulary)).astype(np.int32)
         self._sizes_of_long = np.where(self.sizes < FEWEST_TRIGRAMS, LARGE, self.sizes)
         self.trigrams, numbers = np.unique(trigrams[is_new], return_counts=True)
         self.ends = np.append(0, np.cumsum(numbers))
@@ -107,7 +108,7 @@ class Spellings:
     def id_of(self, word: str) -> int:
         """The id of the nearest word of a word that is compared; `NO_WORD` if there is none."""
         _, trigrams = self._trigrams([word])
-        if not len(trigrams) or not len(self.trigrams):  # an accent alone, or vowels
+        if not len(trigrams):  # an accent alone, or vowels
             return NO_WORD
         places = np.searchsorted(self.trigrams, trigrams).clip(max=len(self.trigrams) - 1)
         places = places[self.trigrams[places] == trigrams]
