@@ -62,6 +62,7 @@ def _show(search, query, hits, reading) -> None:
             answer = {"id": query.id, **answer}
         print_json(answer)
     else:
-        more = {"bold": sys.stdout.isatty(), "reading": reading, "none_left": search.leaves_none()}
+        none_left = not hits and search.leaves_none()
+        more = {"bold": sys.stdout.isatty(), "reading": reading, "none_left": none_left}
         print_hits(query.text, hits, FLAGS.width, explanations, **more)
     sys.stdout.flush()

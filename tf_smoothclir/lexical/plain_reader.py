@@ -39,8 +39,8 @@ class PlainReader:
             self._ids = dict(zip(words[UNKNOWN_ID + 1 :], ids[UNKNOWN_ID + 1 :])) | self._ids
             self.size += len(words)
         # Unknown words of queries have a nearest one in a vocabulary of both languages.
-        self._own, self._compares = read[0], len(read) > 1 and read[0] == read[1]
         self._is_query = len(read) > 1
+        self._own, self._compares = read[0], self._is_query and read[0] == read[1]
 
     def batch(self, texts: Iterable[str], new_words: np.ndarray = NONE) -> Words:
         """The words of texts; some new words, by their hashes, sorted, have numbers too."""
@@ -82,13 +82,14 @@ class PlainReader:
     def _tokens(self, text: str) -> list[str]:
         return tokens_of(text, self._pretokenized)[: self._max_tokens]
 
+    def _is_repeated_sign(self, before: str, token: str) -> bool:
+        return self._is_query and token == before and not has_letters(token)
+
     def _words(self, tokens: list[list[str]], new: Mapping[str, int]) -> Words:
         ids = [
-            self._id(token, new)
-            if token != before or not self._is_query or has_letters(token)
-            else NO_WORD
-            for of_query in tokens
-            for before, token in zip(["", *of_query], of_query)
+            NO_WORD if self._is_repeated_sign(before, token) else self._id(token, new)
+            for of_text in tokens
+            for before, token in zip(["", *of_text], of_text)
         ]
         ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
         return Words(np.array(ids, np.int32), ends, self.size)

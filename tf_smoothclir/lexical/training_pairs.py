@@ -127,16 +127,14 @@ class TrainingPairs:
         """Alignments of all training pairs, with those of lower grades if they count."""
         latest, self._latest, with_lower = self._latest, None, bool(choices.lower_grades)
         queries, documents = self._texts_of_pairs(choices.profile, with_lower)
-        if choices.in_order:
-            del latest  # before others are made
-            diagonal = self._diagonal(queries, documents)
-            return Alignments.of(queries, documents, diagonal, self._classes)
-        if latest is not None and latest[0] == with_lower:
+        if latest is not None and latest[0] == with_lower and not choices.in_order:
             alignments = latest[1].with_shares(documents)  # a profile makes no word come or go
         else:
             del latest  # before others are made
-            alignments = Alignments.of(queries, documents, None, self._classes)
-        self._latest = with_lower, alignments
+            diagonal = self._diagonal(queries, documents) if choices.in_order else None
+            alignments = Alignments.of(queries, documents, diagonal, self._classes)
+        if not choices.in_order:
+            self._latest = with_lower, alignments
         return alignments
 
     @functools.cached_property

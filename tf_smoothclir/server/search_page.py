@@ -113,7 +113,7 @@ class SearchPage:
             "query": query,
             "milliseconds": round(milliseconds, 2),
             **dataclasses.asdict(reading),
-            "remarks": remarks(reading, hits, search.leaves_none(condition)),
+            "remarks": remarks(reading, hits, not hits and search.leaves_none(condition)),
             "results": results,
         }
 

@@ -104,8 +104,7 @@ def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | No
     by_plain, columns = {plain(field): field for field in fields}, columns or {}
     if len(fields) < 2:
         return False
-    given = ",".join(columns.values()).split(",")
-    if by_plain.keys() <= {*map(plain, (*_KNOWN, *given))}:
+    if by_plain.keys() <= _known_names(columns):
         return True
     return all(_name_in(by_plain, column, columns) for column in role.columns[: role.needed])
 
@@ -120,9 +119,13 @@ def is_no_row(fields: Sequence[str], role: Role) -> bool:
 
 def is_record(fields: Sequence[str], columns: Mapping[str, str]) -> bool:
     """Whether a first line names no known column, and has what names rarely have."""
-    known = {*map(plain, (*_KNOWN, *filter(None, ",".join(columns.values()).split(","))))}
+    known = _known_names(columns) - {""}
     unlike = (not field.strip() or len(field) > 40 or re.search("[0-9]", field) for field in fields)
     return known.isdisjoint(map(plain, fields)) and any(unlike)
+
+
+def _known_names(columns: Mapping[str, str]) -> set[str]:
+    return {*map(plain, (*_KNOWN, *",".join(columns.values()).split(",")))}
 
 
 def plain(name: object) -> str:

@@ -102,7 +102,12 @@ class FileSource(Source):
             yield from super().metadata()
         elif self.roles["documents"] == TEXTS:
             paths = self.files["documents"]
-            untyped = [path for path in paths if kind_of(path) in ("tsv", "csv")]
+            # All rows of such a file have the same columns: without others, it is read once.
+            untyped = [
+                path
+                for path in paths
+                if kind_of(path) in ("tsv", "csv") and next(self._others(path), {})
+            ]
             cells_of = (row.items() for path in untyped for row in self._others(path))
             texts = {n for row in cells_of for n, cell in row if cells.number_of(cell) is None}
             for path in paths:
