@@ -446,8 +446,7 @@ def test_only_a_score_above_zero_begins_a_ranking_and_equal_scores_stay_equal():
     assert feedback.added_to(np.array([[0, 0, 5, 0]], np.float32)).tolist() == [[10, 0, 5 + 10, 0]]
     # Three equal ones: the tie order says that 2 and 1 are first, and 0 gets what they get.
     found = feedback.added_to(np.array([[5, 5, 5, 0]], np.float32))
-    similar = 1 / 2  # of shares 1/2 and 1/2
-    assert found.tolist() == [[5 + 10 * similar] * 3 + [0]]
+    assert found.tolist() == [[5 + 10 * (1 / 2)] * 3 + [0]]  # similar by shares of 1/2 and 1/2
     for nothing in (0, -1):
         scores = np.full((1, 4), nothing, np.float32)
         assert feedback.added_to(scores).tolist() == scores.tolist()

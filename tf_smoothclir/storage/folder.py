@@ -159,16 +159,17 @@ def write_manifest(directory: Path, kind: str, facts: Mapping[str, Any]) -> None
 @contextlib.contextmanager
 def adding(directory: Path, kind: str, path: Path) -> Iterator[Path]:
     """Yields where to write a part of a folder that grows; then renames it, and notes it."""
-    # A file that replaces another one is not noted for the moment between: a kill makes no file
-    # look damaged.
+    # A file that replaces another one is not noted for the moment between, and the first one comes
+    # after a manifest: a kill makes no file look damaged.
     with scratch_directory(directory, path.name) as scratch:
         temporary = scratch / path.name
         yield temporary
         notes = _notes(scratch, files_below(scratch))
         flush_all(temporary)
-        there = Folder.read(directory, kind).files if (directory / MANIFEST).exists() else {}
+        is_new = not (directory / MANIFEST).exists()
+        there = {} if is_new else Folder.read(directory, kind).files
         others = {name: note for name, note in there.items() if name not in notes}
-        if others != there:
+        if is_new or others != there:
             _write_manifest(directory, kind, {}, others)
         os.replace(temporary, path)
         flush_to_disk(directory)

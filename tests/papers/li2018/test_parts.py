@@ -41,8 +41,7 @@ def test_translation_likelihood_and_accuracies_by_hand():
     assert module.translation_loss(queries, translations) == (1 + 4) / 2
     # Each source counts alike, however many texts it has.
     logits = [tf.constant([[math.log(2), 0.0, 0.0]] * n) for n in (1, 1, 7)]
-    shares = (2 / 4, 1 / 4, 1 / 4)  # of the source that each list is from
-    expected = sum(map(math.log, shares)) / 3
+    expected = sum(map(math.log, (2 / 4, 1 / 4, 1 / 4))) / 3  # of the source of each list
     assert float(module.source_log_likelihood(logits)) == pytest.approx(expected)
     first, last = [9.0, 0.0, 0.0], [0.0, 0.0, 9.0]
     logits = [tf.constant(rows) for rows in ([first, last], [first], [last, last, first, first])]
