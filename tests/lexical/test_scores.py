@@ -116,9 +116,9 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
 
 
 def test_by_hand(readers):
-    # Query words are 2 to 6, those of documents 7 + 2 to 7 + 6; "y" is behind the limit. Of a sign
-    # that repeats, the first counts, or `red!!!` would find what has a `!`.
-    texts = ["Red CSS, zebra", "haus?", "?,", "z red , , x y", ""]
+    # Query words are 2 to 6, those of documents 7 + 2 to 7 + 6; "y" is behind the limit. A sign
+    # counts once, or `red!!!` would find what has a `!`, and `"red"` what has quotation marks.
+    texts = ["Red CSS, zebra", "haus?", "?,", "z red , x , y", ""]
     ids = [[2, 7 + 5, 3, 0], [7 + 2, 7 + 4], [7 + 4, 3], [0, 2, 3, NO_WORD, 0], []]
     _, plain = readers["query", False]
     found, readings = plain.queries(texts)

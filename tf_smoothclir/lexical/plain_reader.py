@@ -79,18 +79,22 @@ class PlainReader:
             return id_
         return self._nearest.id_of(word) if self._compares else NO_WORD
 
+    def _ids_of(self, tokens: list[str], new: Mapping[str, int]) -> list[int]:
+        if not self._is_query:
+            return [self._id(token, new) for token in tokens]
+        firsts: dict[str, int] = {}  # a sign counts once
+        return [
+            self._id(token, new)
+            if firsts.setdefault(token, place) == place or has_letters(token)
+            else NO_WORD
+            for place, token in enumerate(tokens)
+        ]
+
     def _tokens(self, text: str) -> list[str]:
         return tokens_of(text, self._pretokenized)[: self._max_tokens]
 
-    def _is_repeated_sign(self, before: str, token: str) -> bool:
-        return self._is_query and token == before and not has_letters(token)
-
     def _words(self, tokens: list[list[str]], new: Mapping[str, int]) -> Words:
-        ids = [
-            NO_WORD if self._is_repeated_sign(before, token) else self._id(token, new)
-            for of_text in tokens
-            for before, token in zip(["", *of_text], of_text)
-        ]
+        ids = [id_ for of_text in tokens for id_ in self._ids_of(of_text, new)]
         ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
         return Words(np.array(ids, np.int32), ends, self.size)
 

@@ -75,7 +75,7 @@ class TextReader(tf.Module):
         ids = self._ids(words)
         ids = tf.where(ids == NO_WORD, self._new_ids(words.flat_values), ids)
         if not self._is_document:
-            ids = tf.where(_is_repeated_sign(words), NO_WORD, ids)
+            ids = tf.where(_is_repeated_sign(words, ids), NO_WORD, ids)
         evidence = tf.where(ids < self._sizes[0], WORDS, SPELLING)
         known = tf.where(ids == NO_WORD, NOTHING, evidence)
         for spellings in self._nearest:
@@ -127,12 +127,14 @@ class TextReader(tf.Module):
         return Words(read, np.cumsum(np.concatenate(lengths)), self.size)
 
 
-def _is_repeated_sign(words: tf.RaggedTensor) -> tf.Tensor:
-    """Which words, `[words]` bool, are no words, and what is before them in their text."""
-    values, rows = words.flat_values, words.value_rowids()
-    is_same = (values[1:] == values[:-1]) & (rows[1:] == rows[:-1])
-    is_repeated = tf.concat([tf.fill([tf.minimum(tf.size(values), 1)], False), is_same], axis=0)
-    return is_repeated & ~tf.strings.regex_full_match(values, WORD)
+def _is_repeated_sign(words: tf.RaggedTensor, ids: tf.Tensor) -> tf.Tensor:
+    """Which words, `[words]` bool, are no words, and were in their text before."""
+    number = tf.size(ids)
+    in_rows = words.value_rowids() * 2**32 + tf.cast(ids, tf.int64)
+    _, of_same = tf.unique(in_rows, out_idx=tf.int32)
+    firsts = tf.math.unsorted_segment_min(tf.range(number), of_same, number)
+    is_repeated = tf.gather(firsts, of_same) < tf.range(number)
+    return is_repeated & ~tf.strings.regex_full_match(words.flat_values, WORD)
 
 
 class NearestInGraph(tf.Module):
