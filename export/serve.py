@@ -40,7 +40,8 @@ def main(_argv) -> None:
 
     def opened(retriever: str):
         places = _EXPORT_DIR.value, _INDEX_DIR.value, setting_flags.data_like
-        return open_search(*places, retriever=retriever, **shipping_flags.where_to_search())
+        chosen = {"version": _VERSION.value, **shipping_flags.where_to_search()}
+        return open_search(*places, retriever=retriever, **chosen)
 
     tf.config.threading.set_intra_op_parallelism_threads(1)  # others wait less on a busy machine
     models = load_models(_EXPORT_DIR.value, _VERSION.value)

@@ -1,7 +1,9 @@
 """Foreign encoders: adapters, and vectors that are kept."""
 
 import itertools
+import threading
 import types
+from concurrent import futures
 
 import numpy as np
 import pytest
@@ -131,6 +133,26 @@ def test_each_text_is_encoded_once_whatever_is_killed(tmp_path):
     found = VectorStore(encoder, tmp_path).vectors("document", TEXTS)
     np.testing.assert_array_equal(found, vectors[:5])
     assert len([*itertools.chain(*calls)]) == 2
+
+
+def test_who_encodes_by_the_same_store_waits_for_the_other(tmp_path):
+    def encode(texts):
+        entered.set()
+        assert may_go_on.wait(60)
+        return stand_in.encode(texts)
+
+    def vectors():
+        return VectorStore(PythonEncoder(encode, digest="1"), tmp_path).vectors("query", TEXTS)
+
+    entered, may_go_on = threading.Event(), threading.Event()
+    with futures.ThreadPoolExecutor() as executor:
+        first = executor.submit(vectors)
+        assert entered.wait(60)
+        second = executor.submit(vectors)
+        with pytest.raises(futures.TimeoutError):
+            second.result(timeout=0.2)
+        may_go_on.set()
+        np.testing.assert_array_equal(first.result(), second.result())
 
 
 @cases("others, warned", (-1.0, True), (1.001, False))

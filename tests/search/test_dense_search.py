@@ -182,6 +182,7 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
     before = test_run_directory.snapshot(export)
     with pytest.raises(InputError, match=r"different training run.* index of .*own\.tsv again"):
         opening.open_search(export, "", the_same)
+    assert opening.open_search(export, "", the_same, version=1).search([QUERY], 1)[0]
     assert test_run_directory.snapshot(export) == before
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from tests.cases import cases
 from tests.training.fixtures import run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
-from tests.training.tiny_set import QUERIES, tiny_settings, write_tiny_set
+from tests.training.tiny_set import QUERIES, tiny_settings
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.data.word_places import inverse_document_frequency
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS
@@ -98,11 +99,12 @@ def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
     for path in (finished.path, without):
         with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):
             train(tiny(epsilon=0.5), path)
-    other = write_tiny_set(tmp_path / "other")
-    with other.joinpath("wiki_fr.documents").open("a") as file:
-        file.write("new\tnew\tnew\n")
+    documents = Path(tiny().data.data_dir, "wiki_fr.documents")
+    content = documents.read_bytes()
+    documents.write_bytes(content + b"new\tnew\tnew\n")
     with pytest.raises(InputError, match="it holds a finished run on other data"):
-        train(tiny(data_dir=str(other)), finished.path)
+        train(tiny(), finished.path)
+    documents.write_bytes(content)
     assert snapshot(finished.path) == before
     assert snapshot(without) == left
 

@@ -19,8 +19,6 @@ from tf_smoothclir.families.family import Family
 from tf_smoothclir.index import dense_half
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.publishing.export_directory import (
-    check_pair,
-    checked_part,
     load_model,
     load_part,
 )
@@ -256,8 +254,7 @@ class SearchedTowers:
 
     def read_queries(self) -> EncodeQueries:
         """What reads and encodes the queries of a search."""
-        directory, tower = checked_part(self._models.export_dir, "query")
-        check_pair(tower, self._models.manifest)
+        directory, _ = self._models.part("query")
         if Encoder.can_load(directory):
             return by_encoder(Encoder.of_version(directory, "query", is_checked=True))
         return by_tower(load_model(directory))

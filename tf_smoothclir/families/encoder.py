@@ -7,7 +7,6 @@ and the name of the encoder, not the encoder itself.
 
 import dataclasses
 import functools
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,7 +53,7 @@ class NamedEncoder:
     epsilon: ClassVar[float] = 0.0
 
     def __post_init__(self):
-        self.dim, self._lock = self.saved.dim, threading.Lock()
+        self.dim = self.saved.dim
 
     @functools.cached_property
     def encoder(self) -> Any:
@@ -67,11 +66,13 @@ class NamedEncoder:
         """The vectors of texts by the head, else of length 1; `[texts, dim]` float32."""
         if role == "query" and self.student is not None:
             return self._by_head(role, self.student.encoder.encode(texts))
+        return self._by_head(role, self._store.vectors(role, texts))
+
+    @functools.cached_property
+    def _store(self) -> Any:
         from tf_smoothclir.foreign_encoders.opening import store_of
 
-        store = store_of(self.encoder, self.cache_dir)
-        with self._lock:  # of which a store would think that they are other processes
-            return self._by_head(role, store.vectors(role, texts))
+        return store_of(self.encoder, self.cache_dir)
 
     def _by_head(self, role: str, vectors: np.ndarray) -> np.ndarray:
         return vectors if self.head is None else self.head.vectors(role, vectors)

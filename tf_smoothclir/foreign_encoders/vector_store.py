@@ -40,8 +40,7 @@ class VectorStore:
         """Unit vectors of queries or documents, `[texts, dim]` float32."""
         keys = [hashlib.sha256(text.encode()).digest()[:_KEY] for text in texts]
         lock = self._directory / f"{role}.lock"
-        reason, remedy = "another process is encoding with it", "Wait until it is done"
-        with files.locked(lock, self._encoder.name, reason, remedy):
+        with files.locked(lock, f"encoder {self._encoder.name}", "others are encoding with it"):
             if not texts:
                 return np.zeros((0, self._dim(role)), np.float32)
             rows = self._rows(role)

@@ -36,6 +36,7 @@ def open_search(
     engine: Address | None = None,
     retriever: str = AUTO,
     filter: str = "",
+    version: int | None = None,
 ) -> TextSearch:
     """Opens the search of an export, for a filter alone; builds its index if there is none."""
     # An existing index is used as it is, because it holds its documents. If its collection
@@ -51,14 +52,14 @@ def open_search(
         from tf_smoothclir.data.sources.opening import source_of
         from tf_smoothclir.index.builder import build_index, export_halves
 
-        halves, manifest = export_halves(export_dir)
+        halves, manifest = export_halves(export_dir, version=version)
         data = choose_data(manifest.data)
         logging.info("No index in %s: indexing the documents of the run", index_dir)
         build_index(index_dir, source_of(data), halves, manifest, data=data)
         index = DocumentIndex(index_dir, filter)
     else:
         index = DocumentIndex(index_dir, filter)
-        _check_current(export_dir, index_dir, index.manifest)
+        _check_current(export_dir, index_dir, index.manifest, version)
         _check_collection(index_dir, index.manifest, choose_data)
     models = ExportedModels(index.manifest, export_dir, for_search=True)
     data = choose_data(index.manifest.data or latest_manifest(export_dir).data)
@@ -108,10 +109,12 @@ def _missing(retriever: str, reason: str) -> InputError:
     return input_error(f"--retriever={retriever}", reason, remedy)
 
 
-def _check_current(export_dir: str | os.PathLike, index_dir: Path, manifest: IndexManifest) -> None:
-    """Checks that an index is of the run whose models are the latest of an export."""
+def _check_current(
+    export_dir: str | os.PathLike, index_dir: Path, manifest: IndexManifest, version: int | None
+) -> None:
+    """Checks that an index is of the run of a version of an export, else of the latest one."""
     try:
-        latest = latest_manifest(export_dir)
+        latest = latest_manifest(export_dir, version)
     except InputError:
         return  # whoever loads the models says so
     if latest.pair_id != manifest.pair_id:

@@ -14,7 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 
 MAX_CONNECTIONS = 128  # a request on one more is refused with 503
 HEADER_SECONDS = 10.0  # from a connection, or an answer, to the end of the next headers
@@ -34,11 +34,15 @@ def bound_socket(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         bound.close()
         if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES):
-            reason, remedy = "the port cannot be used", "Choose another, or 0 for any free one"
-            raise input_error(f"--port={port}", f"{reason} ({error})", remedy) from None
+            raise _port_error(port, error) from None
         reason, remedy = "the address cannot be used", "Give one of this machine; 0.0.0.0 for all"
         raise input_error(f"--host={host}", f"{reason} ({error})", remedy) from None
     return bound
+
+
+def _port_error(port: int, error: OSError) -> InputError:
+    reason, remedy = "the port cannot be used", "Choose another, or 0 for any free one"
+    return input_error(f"--port={port}", f"{reason} ({error})", remedy)
 
 
 class _Connection(H11Protocol):
@@ -123,8 +127,11 @@ def http_server(application: Starlette) -> uvicorn.Server:
 def serve(application: Starlette, bound: socket.socket) -> NoReturn:
     """Prints the address, answers until Ctrl-C or SIGTERM, and ends the process."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    bound.listen()  # from now on, whoever reads the address may ask
     host, port = bound.getsockname()[:2]
+    try:
+        bound.listen()  # from now on, whoever reads the address may ask
+    except OSError as error:  # another server was bound to the port too, and listens first
+        raise _port_error(port, error) from None
     print(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", flush=True)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it once all is answered
         http_server(application).run(sockets=[bound])

@@ -303,18 +303,22 @@ def copy_file(source: str | os.PathLike, target: str | os.PathLike) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, where: object, reason: str, remedy: str) -> Iterator[None]:
-    """Holds a lock between processes, which the system releases if this one is killed."""
+def locked(path: Path, where: object, reason: str, remedy: str = "") -> Iterator[None]:
+    """Holds a lock, which the system releases if this process is killed; no remedy: it waits."""
     # On file systems without locks, such as some remote ones, it only logs a warning.
     with open(path, "ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise input_error(where, reason, remedy) from None
         except OSError as error:
             from absl import logging  # late: whoever only encodes has NumPy alone
 
-            logging.warning("%s cannot be locked: %s", path, error.strerror)
+            if not isinstance(error, BlockingIOError):
+                logging.warning("%s cannot be locked: %s", path, error.strerror)
+            elif remedy:
+                raise input_error(where, reason, remedy) from None
+            else:
+                logging.info("%s: %s; this process waits", where, reason)
+                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

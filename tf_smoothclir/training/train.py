@@ -137,9 +137,8 @@ def train(
         return RunDirectory(Path(output_dir)).finished and not overwrite
 
     if is_finished():
-        run, data = RunDirectory.create(output_dir, settings), settings.data
-        if in_memory or data != run.settings_asked_for().data:
-            run.check_data(source_of(data, in_memory).training.fingerprint())
+        run = RunDirectory.create(output_dir, settings)
+        run.check_data(source_of(settings.data, in_memory).training.fingerprint())
         logging.info("The run in %s is finished; give --overwrite to train again", run.path)
         return read_record(run.metrics, dict, "Restore the file, or give --overwrite")
     choose_intraop_threads(settings)
