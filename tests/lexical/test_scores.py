@@ -61,6 +61,7 @@ MODEL = model.LexicalModel(
     table=sp.csr_array(np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], "f4")),
     lookalikes=sp.csr_array(np.array([[0, 0, 0], [0, 0, 0.5], [0.25, 0, 0], [0, 0, 0]], "f4")),
     background=BACKGROUND,
+    asked=np.array([False, True, True]),
     fields=(PositionProfile(2.0, 1.5), FLAT),
     weights=np.array([[1, 2, 3], [0.5, 0.25, 0]], np.float32),
     evidence=np.array([0, 2, 1.5, 0], np.float32),
@@ -189,7 +190,7 @@ def test_a_saved_model_comes_back_to_the_last_bit(tmp_path):
         if sp.issparse(expected):
             value, expected = value.toarray(), expected.toarray()
         if isinstance(expected, np.ndarray):
-            assert value.dtype == np.float32
+            assert value.dtype == expected.dtype
             np.testing.assert_array_equal(value, expected)
         else:
             assert value == expected

@@ -23,7 +23,14 @@ from tf_smoothclir.lexical.ibm_model_1 import (
     Alignments,
     pruned,
 )
-from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts, spelling_mixed_in
+from tf_smoothclir.lexical.psq import (
+    ALPHA,
+    BETA,
+    background,
+    by_documents,
+    impacts,
+    spelling_mixed_in,
+)
 from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
 from tf_smoothclir.lexical.training_pairs import TableChoices, TrainingPairs
@@ -196,6 +203,11 @@ def test_the_nearest_word_is_that_of_the_largest_cosine_not_of_the_longest_vecto
     assert found == pytest.approx(np.array([0.1, 0.1, 2.1, 1.1, 0.1]) / (3.2 + 0.2))
     assert background(counts([2], size=3)) == pytest.approx(np.array([0.1, 0.1, 1.1]) / (1.1 + 0.1))
     assert background(counts([], size=2)) == pytest.approx([1, 1])  # room of one word
+    # Of words of no query, those that are spelled like the first and the last of the documents'
+    # words, of 9 and 1 in 40; that one may be of the document that is scored.
+    spelling = sp.csr_array(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], "f4"))
+    raised = by_documents(np.full(3, 0.2), np.array([0, 1, 0]) > 0, np.array([9, 30, 1]), spelling)
+    assert raised == pytest.approx([3 * 8 / 40, 0.2, 0.2])
 
 
 def test_impacts_are_those_of_the_formula():

@@ -20,7 +20,6 @@ import numpy as np
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.psq import background, counts_of
 from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries
-from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 
 # What the choices of a model are, besides its profile and its weights of words.
@@ -57,14 +56,19 @@ class InitialModel:
     @functools.cached_property
     def is_new(self) -> np.ndarray:
         """`[query words]` bool, those that the new queries have and no former one had."""
-        former = self._of_words(self.model.background)
-        return (self.asked > 0) & (former == former[PADDING_ID])
+        return (self.asked > 0) & ~self._of_words(self.model.asked)
+
+    @property
+    def ever_asked(self) -> np.ndarray:
+        """`[query words]` bool, those that former queries or the new ones have."""
+        return (self.asked > 0) | self._of_words(self.model.asked)
 
     @property
     def background(self) -> np.ndarray:
         """P(w), `[query words]` float32, that of new words by all queries."""
         former = self._of_words(self.model.background)
-        both = background(sp.csr_array((counts_of(former) + self.asked)[np.newaxis]))
+        counts = self._of_words(counts_of(self.model.background, self.model.asked))
+        both = background(sp.csr_array((counts + self.asked)[np.newaxis]))
         return np.where(self.is_new, both, former)
 
     def _of_words(self, former: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.postings import lexical_rows
-from tf_smoothclir.lexical.psq import background, impacts, spelling_mixed_in
+from tf_smoothclir.lexical.psq import background, by_documents, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import TableChoices, TrainingPairs
 from tf_smoothclir.lexical.words import FLAT, PositionProfile, Words
@@ -32,7 +32,14 @@ class ScoredDocuments:
         self._shares: dict[PositionProfile, sp.csr_array] = {}
         self.measured: dict[TableChoices, np.ndarray] = {}  # what validation says of tables
         self.pairs = TrainingPairs(texts)
-        self.background = background(texts.queries[self.pairs.training])
+        queries = texts.queries[self.pairs.training]
+        self.take_background(background(queries), queries.sum(axis=0) > 0)
+
+    def take_background(self, by_queries: np.ndarray, asked: np.ndarray) -> None:
+        """Takes P(w) by queries, and which words these have; documents tell that of others."""
+        occurrences, spelling = self._texts.occurrences, self._texts.spelling
+        self.asked = asked
+        self.background = by_documents(by_queries, asked, occurrences, spelling)
 
     @property
     def has_several_passages(self) -> bool:

@@ -9,7 +9,7 @@ probability by which the document word t stands for w. Each t has the share of t
 it has of P_f(w | d). A fusion makes something else of the lexical score, which all pairs of words
 have in the same proportions. To the remainder are left words that carry less than a hundredth, and
 what says nothing about a subject: punctuation, and words with P(w) above `_STOP_WORD`, or above
-`_TIMES` the mean in a small vocabulary.
+`_TIMES` the mean of the words of training queries, where these are few.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LEAST_SHARE = (
 )
 _MOST_MATCHES = 3  # of a word
 _STOP_WORD = 0.01  # the share of a text that a word has on average
-_TIMES = 3  # as often as a word has on average, where there are so few that it is more
+_TIMES = 10  # as often as a word has on average, where there are so few that it is more
 
 
 class WordExplainer:
@@ -58,9 +58,8 @@ class WordExplainer:
         of_query = [self._query_word(word) for word in words]
         of_texts = [self._document_word(word) for word in met]
         background = self._lexical.model.background
-        is_stop_word = background[_as_known(words, known)] > max(
-            _STOP_WORD, _TIMES / len(background)
-        )
+        asked = max(1, np.count_nonzero(self._lexical.model.asked))
+        is_stop_word = background[_as_known(words, known)] > max(_STOP_WORD, _TIMES / asked)
         says_something = [
             np.array([*map(has_letters, words_there)], bool) for words_there in (of_query, of_texts)
         ]
