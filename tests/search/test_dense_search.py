@@ -20,7 +20,7 @@ from tf_smoothclir.families.dense import training_query_vectors
 from tf_smoothclir.index import builder, document_collections
 from tf_smoothclir.protocols.text_search import Explanation, QueryReading, WordShare
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.search import opening, query_reading, text_search
+from tf_smoothclir.search import opening, query_reading, text_search, word_ranker
 from tf_smoothclir.search.explanation import SavedTower, explain
 from tf_smoothclir.storage import files, folder
 from tf_smoothclir.text.tokens import TextEncoder
@@ -42,6 +42,29 @@ class Half:
             yield allowed[order], factor * SCORES[allowed][order]
 
 
+def ranker_of(kind, **attributes):
+    ranker = kind.__new__(kind)
+    vars(ranker).update(attributes)
+    return ranker
+
+
+def of_vectors(factor):
+    return ranker_of(text_search.DenseRanker, _half=Half())
+
+
+def of_words(factor):
+    asked = types.SimpleNamespace(
+        rank=lambda depth, mask: next(Half().rank([[factor]], depth, mask))
+    )
+    return ranker_of(word_ranker.WordRanker, vectors={"dense"}, _asked=lambda *_: asked)
+
+
+def of_texts(factor):
+    scores = [factor * SCORES]
+    return ranker_of(text_search.TextRanker, _hashes=np.arange(8), _score=lambda _: scores)
+
+
+@cases("ranker", of_vectors, of_words, of_texts)
 @cases(
     "factor, depth, mask, expected",
     (1, 2, None, [0, 6]),
@@ -52,12 +75,10 @@ class Half:
     (1, 2, SCORES <= 0, [2, 5]),
     (0, 2, None, []),
 )
-def test_an_empty_document_takes_no_place_of_a_hit(factor, depth, mask, expected):
+def test_an_empty_document_takes_no_place_of_a_hit(ranker, factor, depth, mask, expected):
     """Hazard: a score of 0 is no hit, but stands before those below 0; there were fewer hits."""
-    ranker = text_search.DenseRanker.__new__(text_search.DenseRanker)
-    ranker._half = Half()
     batch = query_reading.QueryBatch(["q"], [types.SimpleNamespace()], np.float32([[factor]]))
-    ((positions, scores),) = ranker.rank(batch, depth, mask)
+    ((positions, scores),) = ranker(factor).rank(batch, depth, mask)
     assert positions.tolist() == expected
     np.testing.assert_array_equal(scores, factor * SCORES[expected])
 
