@@ -5,7 +5,6 @@ separate index.
 """
 
 import collections
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Self
 
@@ -150,15 +149,13 @@ class SearchModel(tf.Module):
         tf.saved_model.save(self, path, signatures=self.signatures)
 
 
-@dataclasses.dataclass(frozen=True)
-class Collection:
+class Collection(NamedTuple):
     """Documents, sorted by the tie rule: among equal scores, top_k takes the lower place first."""
 
     ids: list[str]
     vectors: Mapping[str, np.ndarray]  # part -> `[documents, dim]` float32
     words: Words | None = None  # None without a lexical model
-    # Hashes of words that the model does not know.
-    new_words: np.ndarray = dataclasses.field(default_factory=NONE.copy)
+    new_words: np.ndarray = NONE  # hashes of words that the model does not know
 
     @classmethod
     def of(
