@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import check_loaded
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.folder import Folder, write_manifest
+from tf_smoothclir.storage.folder import Folder, versions_in, write_manifest
 from tf_smoothclir.utils.errors import InputError, input_error
 
 EXPORTED_ROLES = (*ROLES, "lexical", "family", "head", "reranker", "search")
@@ -32,7 +31,6 @@ DIRECTORIES = {
 }
 # Those of SavedModels; the directory is also the name of the model on a server.
 MODELS = {role: name for role, name in DIRECTORIES.items() if role not in ("lexical", "family")}
-_VERSION = re.compile("0|[1-9][0-9]{0,17}")  # model servers take no number above int64
 REMEDY_FOR_CHANGED_FILES = "Export the run again, and delete this version"
 _KINDS = {
     "query": "query tower",
@@ -142,11 +140,7 @@ def part_dir(export_dir: str | os.PathLike, role: str) -> Path:
 
 def exported_versions(export_dir: str | os.PathLike, role: str) -> list[int]:
     """The versions of a part, by its role in `DIRECTORIES`, in ascending order."""
-    directory = part_dir(export_dir, role)
-    if not directory.is_dir():
-        return []
-    names = [path.name for path in directory.iterdir()]
-    return sorted(int(name) for name in names if _VERSION.fullmatch(name))
+    return versions_in(part_dir(export_dir, role))
 
 
 def versions_newest_first(export_dir: str | os.PathLike) -> list[int]:
