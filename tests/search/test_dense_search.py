@@ -42,29 +42,18 @@ class Half:
             yield allowed[order], factor * SCORES[allowed][order]
 
 
-def ranker_of(kind, **attributes):
+def ranker_of(kind, factor):
+    def rank(depth, mask):
+        return next(Half().rank([[factor]], depth, mask))
+
     ranker = kind.__new__(kind)
-    vars(ranker).update(attributes)
+    ranker._half, ranker.vectors = Half(), {"dense"}
+    ranker._asked = lambda batch, place: types.SimpleNamespace(rank=rank)
+    ranker._hashes, ranker._score = np.arange(len(SCORES)), lambda queries: [factor * SCORES]
     return ranker
 
 
-def of_vectors(factor):
-    return ranker_of(text_search.DenseRanker, _half=Half())
-
-
-def of_words(factor):
-    asked = types.SimpleNamespace(
-        rank=lambda depth, mask: next(Half().rank([[factor]], depth, mask))
-    )
-    return ranker_of(word_ranker.WordRanker, vectors={"dense"}, _asked=lambda *_: asked)
-
-
-def of_texts(factor):
-    scores = [factor * SCORES]
-    return ranker_of(text_search.TextRanker, _hashes=np.arange(8), _score=lambda _: scores)
-
-
-@cases("ranker", of_vectors, of_words, of_texts)
+@cases("kind", text_search.DenseRanker, word_ranker.WordRanker, text_search.TextRanker)
 @cases(
     "factor, depth, mask, expected",
     (1, 2, None, [0, 6]),
@@ -75,10 +64,10 @@ def of_texts(factor):
     (1, 2, SCORES <= 0, [2, 5]),
     (0, 2, None, []),
 )
-def test_an_empty_document_takes_no_place_of_a_hit(ranker, factor, depth, mask, expected):
+def test_an_empty_document_takes_no_place_of_a_hit(kind, factor, depth, mask, expected):
     """Hazard: a score of 0 is no hit, but stands before those below 0; there were fewer hits."""
     batch = query_reading.QueryBatch(["q"], [types.SimpleNamespace()], np.float32([[factor]]))
-    ((positions, scores),) = ranker(factor).rank(batch, depth, mask)
+    ((positions, scores),) = ranker_of(kind, factor).rank(batch, depth, mask)
     assert positions.tolist() == expected
     np.testing.assert_array_equal(scores, factor * SCORES[expected])
 
