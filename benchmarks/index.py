@@ -147,11 +147,11 @@ def matmul(directory: str, dim: int, threads: int) -> dict[str, float]:
     common.use_threads(threads)
     import tensorflow as tf
 
-    from tf_smoothclir.ops.top_k import in_chunks, top_k
+    from tf_smoothclir.ops.top_k import top_k
 
     collection = tf.constant(np.asarray(_documents(directory, dim)))
     measurements = _speeds(
-        lambda some: top_k(tf.constant(some), in_chunks(collection), _DEPTH)[0].numpy(),
+        lambda some: top_k(some, collection, _DEPTH)[0].numpy(),
         np.load(Path(directory, "queries.npy")),
     )
     return {**measurements, "index MB": collection.shape.num_elements() * 4 / 1e6, "recall@10": 1.0}

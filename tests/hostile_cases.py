@@ -244,7 +244,7 @@ class WholeExport(Kept):
     name, manifest = "export", export_directory.ExportManifest
 
     def open(self, path):
-        for role in export_directory.EXPORTED_ROLES:
+        for role in export_directory.DIRECTORIES:
             reads = (
                 self.damaged.name == MANIFEST
                 or export_directory.part_dir("", role).name in self.damaged.parts

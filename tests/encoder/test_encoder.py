@@ -146,6 +146,7 @@ def test_importing_and_encoding_need_numpy_alone(export_dir):
 def test_the_latest_complete_version_counts_and_any_may_be_asked_for(copy, export_dir):
     for role in ROLES:
         shutil.copytree(copy / f"{role}_tower/1", copy / f"{role}_tower/2")
+        (copy / f"{role}_tower/007").mkdir()  # what somebody named so is no version
     shutil.copytree(copy / "document_tower/1", copy / "document_tower/3")
     assert [description.version_directory(copy, role, None).name for role in ROLES] == ["2", "2"]
     assert description.version_directory(copy, "document", 1).name == "1"

@@ -1,4 +1,4 @@
-"""Sums and updates of rows, and top-k: the kernels of both stacks do the same, on either."""
+"""Sums and updates of rows: the kernels of both stacks do the same, on either."""
 
 import gc
 import itertools
@@ -12,9 +12,7 @@ from tests.cases import cases
 from tests.graphs import nodes_of_functions, operations_in
 from tf_smoothclir.ops import row_sums, row_updates
 from tf_smoothclir.ops import table_sum as table_sum_module
-from tf_smoothclir.ops import top_k as top_k_module
 from tf_smoothclir.ops.table_sum import sum_by_matrix, table_sum, table_sum_of_distinct
-from tf_smoothclir.ops.top_k import in_chunks, top_k
 from tf_smoothclir.utils import devices
 
 GPUS = tf.config.list_physical_devices("GPU")
@@ -330,27 +328,3 @@ def test_reading_and_updating_never_copies_the_table():
     reads = [node for node in nodes if node.op == "ReadVariableOp"]
     assert reads
     assert all("^DisableCopyOnRead" in read.input for read in reads)
-
-
-@cases("depth", 1, 5, 50, 60)
-@cases("chunk", 1, 7, 50, 1 << 17)
-def test_equals_a_full_sort_also_of_ties_across_chunks(monkeypatch, chunk, depth):
-    monkeypatch.setattr(top_k_module, "DOCUMENTS_PER_CHUNK", chunk)
-    generator = np.random.default_rng(1)
-    # Eighths: every sum is exact, and many scores are equal.
-    queries, documents = (generator.integers(-2, 3, (n, 3)).astype("f4") / 8 for n in (9, 50))
-    variable = tf.Variable(documents)  # and any number of queries, as in a SavedModel
-    graph = tf.function(autograph=False, input_signature=[tf.TensorSpec([None, 3])])
-    scores, positions = graph(lambda some: top_k(some, in_chunks(variable), depth))(queries)
-    expected = queries @ documents.T
-    order = np.argsort(-expected, axis=1, kind="stable")[:, :depth]
-    np.testing.assert_array_equal(positions, order)
-    np.testing.assert_array_equal(scores, np.take_along_axis(expected, order, axis=1))
-
-
-def test_chunks_may_be_arrays_of_any_lengths_but_not_absent():
-    documents = np.arange(10, dtype=np.float32)[:, None]
-    _, positions = top_k(tf.ones([1, 1]), np.split(documents, [1, 8]), 3)
-    assert positions.numpy().tolist() == [[9, 8, 7]]
-    with pytest.raises(ValueError, match=r"chunks: there are no documents"):
-        top_k(tf.ones([1, 1]), [], 3)

@@ -202,11 +202,17 @@ def test_the_scores_of_a_search_are_those_of_the_house(built, parts, towers, kin
     assert np.ptp(expected[0]) > 0.5
 
 
-def test_small_collections_have_feedback_too(build, parts, towers):
-    for documents in (DOCUMENTS[1:4], DOCUMENTS[1:12]):
-        expected = house_scores(parts("lexical with feedback"), towers, documents)
-        model = build("lexical with feedback", documents)
-        check_search(model.serve(tf.constant(QUERIES)), expected)
+@cases(
+    "kind, documents, depth",
+    ("lexical with feedback", DOCUMENTS[1:4], 1000),
+    ("lexical with feedback", DOCUMENTS[1:12], 1000),
+    # Hazard: empty documents, of score 0, took the places of those below 0.
+    *((kind, [*DOCUMENTS[:20], *[""] * 50], 20) for kind in ("dense", "hybrid")),
+)
+def test_small_collections_have_feedback_and_hits_too(build, parts, towers, kind, documents, depth):
+    expected = house_scores(parts(kind), towers, documents)
+    model = build(kind, documents, depth=depth)
+    check_search(model.serve(tf.constant(QUERIES)), expected)
 
 
 @pytest.fixture(scope="module")

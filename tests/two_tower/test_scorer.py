@@ -72,7 +72,9 @@ def test_scores_are_inner_products(small_set, monkeypatch, numbers_per_chunk):
 
 
 @cases("depth", 1, 5, 70, 100)
-@cases("documents_at_once, scores_at_once", (1 << 17, 1 << 25), (16, 70))
+@cases(
+    "documents_at_once, scores_at_once", (1 << 17, 1 << 25), (70, 281), (16, 70), (7, 28), (1, 4)
+)
 def test_ranking_is_brute_force(monkeypatch, depth, documents_at_once, scores_at_once):
     monkeypatch.setattr(top_k, "DOCUMENTS_PER_CHUNK", documents_at_once)
     monkeypatch.setattr(scorer_module, "DOCUMENTS_PER_CHUNK", documents_at_once)

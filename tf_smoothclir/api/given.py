@@ -98,13 +98,12 @@ def columns_in(given: Any) -> Iterator[str]:
         yield from (name for row in given if isinstance(row, Mapping) for name in row)
 
 
-def judgments_of(
-    given: Judgments, argument: str = "judgments", columns: Mapping[str, str] | None = None
-) -> list[Judgment]:
+def judgments_of(given: Judgments, columns: Mapping[str, str] | None = None) -> list[Judgment]:
     """Judgments as records."""
     if isinstance(given, Mapping):
-        given = list(_flat(given, argument))
-    return [judgment for _, judgment in judgments_in(*rows_of(given, JUDGMENTS, argument, columns))]
+        given = list(_flat(given))
+    rows, place = rows_of(given, JUDGMENTS, "judgments", columns)
+    return [judgment for _, judgment in judgments_in(rows, place)]
 
 
 def rows_of(
@@ -199,7 +198,7 @@ def _values(column: Any) -> list[Any]:
     return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
 
 
-def _flat(given: Mapping[Any, Any], argument: str) -> Iterator[tuple[Any, ...]]:
+def _flat(given: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
     """Triples of a dictionary of dictionaries; pairs of one of lists."""
     for query, documents in given.items():
         if isinstance(documents, Mapping):
@@ -209,7 +208,7 @@ def _flat(given: Mapping[Any, Any], argument: str) -> Iterator[tuple[Any, ...]]:
             yield from ((query, d) for d in (sorted(documents, key=str) if is_set else documents))
         else:
             reason = f"it is {shown(documents)}, not a dictionary or a list"
-            raise input_error(f"{argument}[{query!r}]", reason, _REMEDIES[JUDGMENTS])
+            raise input_error(f"judgments[{query!r}]", reason, _REMEDIES[JUDGMENTS])
 
 
 def _listed(given: Any, argument: str, remedy: str) -> list[Any]:

@@ -150,12 +150,12 @@ def inverse_document_frequency(
         if role == "query":
             counted = tokenized_set.retrieval_set.splits == SPLITS.index("train")
         texts += int(counted.sum())
-        having += _texts_with(store, counted, vocabulary_size)
+        having += texts_with(store, counted, vocabulary_size)
     having[UNKNOWN_ID] = 1
     return np.log1p(texts / np.maximum(having, 1))
 
 
-def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarray:
+def texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarray:
     """`[size]`, the number of `counted` rows that contain each value."""
     having = np.zeros(size, np.int64)
     for begin in range(0, len(store), _TEXTS_PER_CHUNK):

@@ -8,7 +8,6 @@ where each begins.
 import dataclasses
 import json
 import mmap
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -16,6 +15,7 @@ from typing import Self
 import numpy as np
 
 from tf_smoothclir.storage.files import open_text_to_write, read_record
+from tf_smoothclir.storage.folder import versions_in
 from tf_smoothclir.utils.errors import input_error
 
 DESCRIPTION = "assets.extra/encoder.json"
@@ -120,10 +120,10 @@ def version_directory(export_dir: Path, role: str, version: int | None) -> Path:
     """The directory of a complete version of a tower, the latest without `version`."""
     if role not in ROLES:
         raise input_error("role", f"it is {role!r}", "Give 'query' or 'document'")
-    versions = _versions(export_dir / f"{role}_tower")
-    others = _versions(export_dir / "query_tower")
+    versions = set(versions_in(export_dir / f"{role}_tower"))
+    others = versions_in(export_dir / "query_tower")
     if others:  # published last: where it is, everything is
-        versions &= others
+        versions &= {*others}
     if version is not None:
         versions &= {version}
     if not versions:
@@ -131,8 +131,3 @@ def version_directory(export_dir: Path, role: str, version: int | None) -> Path:
         reason = f"there is no complete {role} tower{wanted}"
         raise input_error(export_dir, reason, "Give the directory that smoothclir-export wrote")
     return export_dir / f"{role}_tower" / str(max(versions))
-
-
-def _versions(directory: Path) -> set[int]:
-    names = os.listdir(directory) if directory.is_dir() else []
-    return {int(name) for name in names if name.isascii() and name.isdigit()}

@@ -9,6 +9,7 @@ import numpy as np
 from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore
 from tf_smoothclir.interaction.networks.base import unit_rows
 from tf_smoothclir.text.vocabulary import PADDING_ID
+from tf_smoothclir.utils.ranges import ranges
 
 DIM = 128
 _LARGEST = 127
@@ -30,24 +31,24 @@ class InteractionTexts:
         return np.lexsort((documents, queries))
 
 
+def padded(ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Words of texts, one text after the other, as `[texts, longest]` int32; at least a column."""
+    rows = np.full((len(lengths), max(1, lengths.max(initial=0))), PADDING_ID, np.int32)
+    rows[np.arange(rows.shape[1]) < lengths[:, np.newaxis]] = ids
+    return rows
+
+
 def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) -> np.ndarray:
     """The first words of texts, `[texts, longest]` int32, where `longest` is 1 to `length`."""
     # Ids that `kept`, `[ids]` bool, has as `False` are left out first; ids from its end on are
     # kept.
     values, lengths = np.asarray(store.values), store.lengths
-    rows = np.repeat(np.arange(len(lengths)), lengths)
     if kept is not None:
-        known = np.minimum(values, len(kept) - 1)
-        chosen = kept[known] | (values >= len(kept))
-        values, rows = values[chosen], rows[chosen]
-        lengths = np.bincount(rows, minlength=len(lengths))
-    begins = np.cumsum(lengths) - lengths
-    places = np.arange(len(values)) - np.repeat(begins, lengths)
-    longest = max(1, min(length, int(lengths.max(initial=0))))
-    first = places < longest
-    padded = np.full((len(lengths), longest), PADDING_ID, np.int32)
-    padded[rows[first], places[first]] = values[first]
-    return padded
+        chosen = kept[np.minimum(values, len(kept) - 1)] | (values >= len(kept))
+        rows = np.repeat(np.arange(len(lengths)), lengths)[chosen]
+        values, lengths = values[chosen], np.bincount(rows, minlength=len(lengths))
+    first = np.minimum(lengths, length)
+    return padded(values[ranges(np.cumsum(lengths) - lengths, first)], first)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.word_places import texts_with
 from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes, padded_ids
 from tf_smoothclir.interaction.learning import PAIRS_AT_ONCE, PairFeatures
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
@@ -173,10 +174,7 @@ def frequency_weights(tokenized_set: TokenizedSet) -> np.ndarray:
     # count like the rarest.
     query_words, document_words = (tokenized_set.vocabulary(role) for role in ROLES)
     store = tokenized_set.tokens("document")
-    owners = np.repeat(np.arange(len(store)), store.lengths)
-    values = np.asarray(store.values).astype(np.int64)
-    pairs = np.unique(owners * (values.max(initial=0) + 1) + values)
-    frequency = np.bincount(pairs % (values.max(initial=0) + 1), minlength=len(document_words))
-    of_words = dict(zip(document_words, frequency[: len(document_words)]))
+    having = texts_with(store, np.ones(len(store), bool), len(document_words))
+    of_words = dict(zip(document_words, having))
     of_queries = np.array([of_words.get(word, 0) for word in query_words])
     return (1 + np.log(max(1, len(store)) / np.maximum(of_queries, 1))).astype(np.float32)

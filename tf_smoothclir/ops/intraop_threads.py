@@ -22,9 +22,7 @@ _VARIABLE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
 
 def intraop_threads(settings: RunSettings, cores: int) -> int:
     """Number of threads that TensorFlow should use within an operation, given the cores."""
-    # Towers that add up rows of a table make short operations, LSTMs long chains of them. In-
-    # batch and mined negatives and convolutions are products of large matrices, which need all
-    # cores.
+    # In-batch and mined negatives and convolutions are products of large matrices: of all cores.
     model, training = settings.model, settings.training
     if cores == 2 and TOWERS.plugin(model.tower).fact("is_recurrent", False):
         return 1

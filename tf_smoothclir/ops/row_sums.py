@@ -1,9 +1,5 @@
 """Sums of rows by segment and their gradients, in the fastest kernel of each stack.
 
-* `segment_sum`: adds up rows by segment;
-* `take`: copies rows;
-* `sums_at`: adds up rows at given positions, which is the gradient of both.
-
 On a GPU, both stacks use the kernels that add up single rows: its products with sparse matrices add
 in no fixed order, so the same training would end a little differently each time.
 

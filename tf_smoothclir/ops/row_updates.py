@@ -1,8 +1,5 @@
 """Updates of some rows of a table, in the fastest kernel of each stack.
 
-* `RowAdagrad`: Adagrad of some rows;
-* `take_off_rows`: subtracts from some rows.
-
 Why they are here: TensorFlow 2.21 is built so that kernels which update single rows take three to
 six times as long as those of 2.15. Copying the rows, updating the copies whole and putting them
 back is as fast there. `python -m benchmarks.stacks` measures training on both stacks, `python -m

@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,39 +9,29 @@ from typing import Any, NamedTuple, Self
 
 from absl import logging
 
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import check_loaded
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.folder import Folder, write_manifest
+from tf_smoothclir.storage.folder import Folder, versions_in, write_manifest
 from tf_smoothclir.utils.errors import InputError, input_error
 
-EXPORTED_ROLES = (*ROLES, "lexical", "family", "head", "reranker", "search")
-# Role -> directory of its versions. Parts appear in this order. A new document tower, search model
-# or lexical model does no harm to clients of the old query tower; a query tower without its
-# document tower finds nonsense. So the query tower comes last: where it is, everything is.
-DIRECTORIES = {
-    "document": "document_tower",
-    "search": "search",
-    "lexical": "lexical_model",
-    "family": "family",
-    "head": "encoder_head",
-    "reranker": "reranker",
-    "query": "query_tower",
+# Role -> directory of its versions, and name for people. Parts appear in this order. A new document
+# tower, search model or lexical model does no harm to clients of the old query tower; a query tower
+# without its document tower finds nonsense. So it comes last: where it is, everything is.
+_PARTS = {
+    "document": ("document_tower", "document tower"),
+    "search": ("search", "search model"),
+    "lexical": ("lexical_model", "lexical model"),
+    "family": ("family", "model of a plug-in"),
+    "head": ("encoder_head", "head of a foreign encoder"),
+    "reranker": ("reranker", "re-ranker"),
+    "query": ("query_tower", "query tower"),
 }
+DIRECTORIES = {role: directory for role, (directory, _) in _PARTS.items()}
+_KINDS = {role: kind for role, (_, kind) in _PARTS.items()}
 # Those of SavedModels; the directory is also the name of the model on a server.
 MODELS = {role: name for role, name in DIRECTORIES.items() if role not in ("lexical", "family")}
-_VERSION = re.compile("0|[1-9][0-9]{0,17}")  # model servers take no number above int64
 REMEDY_FOR_CHANGED_FILES = "Export the run again, and delete this version"
-_KINDS = {
-    "query": "query tower",
-    "document": "document tower",
-    "lexical": "lexical model",
-    "family": "model of a plug-in",
-    "head": "head of a foreign encoder",
-    "reranker": "re-ranker",
-    "search": "search model",
-}
 _forked_with_tensorflow = False
 
 
@@ -86,7 +75,7 @@ class ExportManifest(VersionFacts):
     depth: int | None = None
 
     @classmethod
-    def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> Self:
+    def read(cls, directory: Path, roles: Sequence[str] = tuple(DIRECTORIES)) -> Self:
         """The facts of the part in `directory`."""
         return cls.of(Folder.read(directory, *roles))
 
@@ -94,7 +83,7 @@ class ExportManifest(VersionFacts):
     def of(cls, folder: Folder) -> Self:
         """The facts of the part in a folder."""
         manifest = super().of(folder)
-        if not manifest.parts or not set(manifest.parts) <= set(EXPORTED_ROLES):
+        if not manifest.parts or not set(manifest.parts) <= DIRECTORIES.keys():
             raise folder.wrong(f"its entry 'parts' is {manifest.parts!r}")
         if manifest.role == "search" and None in (manifest.documents, manifest.depth):
             raise folder.wrong("it has no documents or no depth")
@@ -142,11 +131,7 @@ def part_dir(export_dir: str | os.PathLike, role: str) -> Path:
 
 def exported_versions(export_dir: str | os.PathLike, role: str) -> list[int]:
     """The versions of a part, by its role in `DIRECTORIES`, in ascending order."""
-    directory = part_dir(export_dir, role)
-    if not directory.is_dir():
-        return []
-    names = [path.name for path in directory.iterdir()]
-    return sorted(int(name) for name in names if _VERSION.fullmatch(name))
+    return versions_in(part_dir(export_dir, role))
 
 
 def versions_newest_first(export_dir: str | os.PathLike) -> list[int]:

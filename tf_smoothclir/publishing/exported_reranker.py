@@ -16,7 +16,7 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES, copy_vocabularies
-from tf_smoothclir.interaction.inputs import InteractionTexts
+from tf_smoothclir.interaction.inputs import InteractionTexts, padded
 from tf_smoothclir.interaction.reranker import ListScorer, Reranker
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.request_bounds import (
@@ -66,15 +66,12 @@ class SecondStage:
 
     def scorer(self, source: Source) -> ListScorer:
         """Scorer of candidate lists of a set, by rows."""
-        padded = []
+        ids = []
         for role, texts in zip(ROLES, (source.queries, source.documents)):
-            batches = text_batches(text.text for text in texts())
-            read = [_padded(self.encoders[role](tf.constant(batch))).numpy() for batch in batches]
-            longest = max(ids.shape[1] for ids in read)
-            padded.append(
-                np.concatenate([np.pad(ids, [(0, 0), (0, longest - ids.shape[1])]) for ids in read])
-            )
-        return self.reranker.scorer(InteractionTexts(*padded))
+            batches = map(tf.constant, text_batches(text.text for text in texts()))
+            read = [(tokens.ids, tokens.lengths) for tokens in map(self.encoders[role], batches)]
+            ids.append(padded(*map(np.concatenate, zip(*read))))
+        return self.reranker.scorer(InteractionTexts(*ids))
 
     def save(self, directory: Path) -> None:
         """Writes a new directory; how long learning took is left out: it determines no score."""

@@ -110,11 +110,11 @@ class FusedScorer(tf.Module):
 class ExportedFeedback(tf.Module):
     """Adds feedback to the scores of a collection, as `lexical.feedback.Feedback` does."""
 
-    def __init__(self, vectors: sp.csr_array, weight: float, depth: int = FEEDBACK_DEPTH):
+    def __init__(self, vectors: sp.csr_array, weight: float):
         """Takes a collection as the `[documents, words]` of `tf_idf`."""
         super().__init__(name="feedback")
         self._weight = weight
-        self._depth = min(depth, vectors.shape[0])
+        self._depth = min(FEEDBACK_DEPTH, vectors.shape[0])
         self._terms = min(TERMS, vectors.shape[1])
         self._documents = SparseLists(SparseRows.of(vectors), vectors.shape[1])
         self._postings = PostingSums(SparseRows.of(vectors.T.tocsr()), vectors.shape[0])

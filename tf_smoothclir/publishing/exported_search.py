@@ -5,7 +5,6 @@ separate index.
 """
 
 import collections
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Self
 
@@ -124,13 +123,10 @@ class SearchModel(tf.Module):
         scores, levels = self._scorer.all_documents(read), read.levels
         if self._feedback is not None:
             scores = self._feedback(scores)
-        scores, positions = tf.math.top_k(scores, self.depth)
-        # A score of zero says nothing, so such documents, which negative scores may follow, go.
-        is_hit = (scores != 0) & tf.expand_dims(levels > NOTHING, 1)
-        _, order = tf.math.top_k(tf.cast(is_hit, tf.int32), self.depth)  # keeps the order of others
-        is_hit, scores, positions = (
-            tf.gather(values, order, batch_dims=1) for values in (is_hit, scores, positions)
-        )
+        # A score of zero says nothing: such documents go first, as negative scores may follow them.
+        says = (scores != 0) & tf.expand_dims(levels > NOTHING, 1)
+        scores, positions = tf.math.top_k(tf.where(says, scores, -np.inf), self.depth)
+        is_hit = scores > -np.inf
         levels = tf.where(tf.reduce_any(is_hit, axis=1), levels, NOTHING)
         scores = tf.where(is_hit, scores, 0)
         points = self._cut_points
@@ -153,15 +149,13 @@ class SearchModel(tf.Module):
         tf.saved_model.save(self, path, signatures=self.signatures)
 
 
-@dataclasses.dataclass(frozen=True)
-class Collection:
+class Collection(NamedTuple):
     """Documents, sorted by the tie rule: among equal scores, top_k takes the lower place first."""
 
     ids: list[str]
     vectors: Mapping[str, np.ndarray]  # part -> `[documents, dim]` float32
     words: Words | None = None  # None without a lexical model
-    # Hashes of words that the model does not know.
-    new_words: np.ndarray = dataclasses.field(default_factory=NONE.copy)
+    new_words: np.ndarray = NONE  # hashes of words that the model does not know
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.interaction.inputs import padded
 from tf_smoothclir.protocols.text_search import Explanation, MatchedPair, SearchHit
 from tf_smoothclir.publishing.exported_reranker import SecondStage
 from tf_smoothclir.search.query_reading import QueryBatch
@@ -82,10 +83,7 @@ class SecondStageRanker(HitRanker):
                 while len(self._known) > _REMEMBERED:
                     self._known.popitem(last=False)
         rows = [known[key] for key in keys]
-        padded = np.zeros((len(texts), max(1, *map(len, rows))), np.int32)
-        for row, ids in zip(padded, rows):
-            row[: len(ids)] = ids
-        return padded
+        return padded(np.concatenate(rows), np.array([*map(len, rows)]))
 
     def _ids(self, role: str, texts: Sequence[str]) -> list[np.ndarray]:
         tokens = self._stage.encoders[role](tf.constant(list(texts), tf.string))

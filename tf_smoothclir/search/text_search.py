@@ -1,6 +1,7 @@
 """Search: strings in one language in, documents in the other out, by whatever ranks."""
 
 import abc
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -126,6 +127,21 @@ class TextSearch:
         return latest
 
 
+def past_empty(
+    vector: np.ndarray | None, ranked: Ranked, depth: int, rank: Callable[[int], Ranked]
+) -> Ranked:
+    """Documents with other scores than 0, as many: empty ones stand before those below 0."""
+    asked = depth
+    while True:
+        positions, scores = ranked
+        counted = scores != 0
+        all_ranked = len(scores) < asked or vector is None or not vector.any()
+        if all_ranked or counted.sum() >= depth:
+            return positions[counted][:depth], scores[counted][:depth]
+        asked *= 2
+        ranked = rank(asked)
+
+
 class DenseRanker(IndexRanker):
     """Ranks by inner products of vectors."""
 
@@ -142,20 +158,12 @@ class DenseRanker(IndexRanker):
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[Ranked]:
         for vector, ranked in zip(batch.vectors, self._half.rank(batch.vectors, depth, mask)):
-            yield self._past_empty(vector, ranked, depth, mask)
+            deeper = functools.partial(self._rank_one, vector, mask)
+            yield past_empty(vector, ranked, depth, deeper)
 
-    def _past_empty(
-        self, vector: np.ndarray, ranked: Ranked, depth: int, mask: np.ndarray | None
-    ) -> Ranked:
-        """Documents with other scores than 0, as many: empty ones stand before those below 0."""
-        asked = depth
-        while True:
-            positions, scores = ranked
-            counted = scores != 0
-            if counted.sum() >= depth or len(scores) < asked or not vector.any():
-                return positions[counted][:depth], scores[counted][:depth]
-            asked *= 2
-            (ranked,) = self._half.rank(vector[np.newaxis], asked, mask)
+    def _rank_one(self, vector: np.ndarray, mask: np.ndarray | None, depth: int) -> Ranked:
+        (ranked,) = self._half.rank(vector[np.newaxis], depth, mask)
+        return ranked
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         return self._explain(query, hits, role)
@@ -177,11 +185,11 @@ class TextRanker(IndexRanker):
     def rank(
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[Ranked]:
-        allowed = np.arange(len(self._hashes)) if mask is None else np.flatnonzero(mask)
         for query in batch.texts:
-            scores = np.asarray(self._score([query]), np.float32)[0, allowed]
-            order = np.lexsort((self._hashes[allowed], -scores))[:depth]
-            yield allowed[order], scores[order]
+            scores = np.asarray(self._score([query]), np.float32)[0]
+            found = np.flatnonzero(scores if mask is None else np.where(mask, scores, 0))
+            found = found[np.lexsort((self._hashes[found], -scores[found]))[:depth]]
+            yield found, scores[found]
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         return explain_hits_by_leaving_out(self._score_texts, query, hits, role)

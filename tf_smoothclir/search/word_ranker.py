@@ -14,6 +14,7 @@ Naor, PODS 2001). The ranking is exact where those of the halves are, as in flat
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_with
-from tf_smoothclir.search.text_search import IndexRanker, Ranked
+from tf_smoothclir.search.text_search import IndexRanker, Ranked, past_empty
 from tf_smoothclir.search.word_explanation import WordExplainer
 
 _FIRST = 100  # documents, the best by bounds, that show which others can be among the best
@@ -71,10 +72,11 @@ class WordRanker(IndexRanker):
     ) -> Iterator[Ranked]:
         for place in range(len(batch.texts)):
             asked = self._asked(batch, place)
-            positions, scores = asked.rank(depth, mask)
-            positions, scores = positions[scores != 0], scores[scores != 0]
-            asked.found, self._latest = positions, asked
-            yield positions, scores
+            vector = batch.vectors[place] if self.vectors else None
+            first = asked.rank(depth, mask)
+            ranked = past_empty(vector, first, depth, functools.partial(asked.rank, mask=mask))
+            asked.found, self._latest = ranked[0], asked
+            yield ranked
 
     def shown(self, query: str, hits: list[SearchHit]) -> list[SearchHit]:
         if not hits:

@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import stat
 import tempfile
 import time
@@ -25,6 +26,7 @@ from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.records import record_from_json
 
 MANIFEST = "manifest.json"
+_VERSION = re.compile("0|[1-9][0-9]{0,17}")  # model servers take no number above int64
 # Names of files and what gives their content, piece by piece.
 Contents = Sequence[tuple[str, Callable[[], Iterable[bytes]]]]
 _OpenedT = TypeVar("_OpenedT")
@@ -268,6 +270,12 @@ def digest_as_saved(save: Callable[[Path], object]) -> str:
         directory = Path(temporary, "saved")
         save(directory)
         return joint_digest(directory / name for name in files_below(directory))
+
+
+def versions_in(directory: Path) -> list[int]:
+    """The versions in a directory, by the names of theirs, in ascending order."""
+    names = os.listdir(directory) if directory.is_dir() else []
+    return sorted(int(name) for name in names if _VERSION.fullmatch(name))
 
 
 def files_below(directory: Path) -> list[str]:

@@ -12,7 +12,7 @@ from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.losses.base import ranking_loss
-from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, in_chunks, top_k
+from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, top_k
 from tf_smoothclir.optimizers import learning_rate
 from tf_smoothclir.protocols.scorer import Ranking, Retriever
 from tf_smoothclir.protocols.task import LOSS, PAIRS, TERMS, Batches, Exchange, TaskVariables
@@ -72,7 +72,7 @@ class DenseRetriever(Retriever):
         step = max(1, _SCORES_PER_CHUNK // min(DOCUMENTS_PER_CHUNK, len(by_tie_order)))
         for begin in range(0, len(query_rows), step):
             rows = query_rows[begin : begin + step]
-            scores, positions = top_k(tf.constant(self.queries[rows]), in_chunks(documents), depth)
+            scores, positions = top_k(self.queries[rows], documents, depth)
             yield Ranking(rows, by_tie_order[positions.numpy()], scores.numpy())
 
 
