@@ -54,10 +54,10 @@ class Half(Protocol):
 
 
 def export_halves(
-    export_dir: str | os.PathLike, kind: str = AUTO
+    export_dir: str | os.PathLike, kind: str = AUTO, *, version: int | None = None
 ) -> tuple[list[Half], ExportManifest]:
     """The halves of an index of an export, and the manifest of one of its parts."""
-    models = load_exported_models(export_dir)
+    models = load_exported_models(export_dir, version)
     return halves_of(models, kind), models.manifest
 
 
