@@ -14,7 +14,7 @@ from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index import builder
 from tf_smoothclir.index.dense_half import Recall, dense_note
 from tf_smoothclir.index.document_index import INDEX, DocumentIndex, IndexManifest
-from tf_smoothclir.storage import folder
+from tf_smoothclir.storage import files, folder
 from tf_smoothclir.utils.errors import InputError
 
 BATCH = 20
@@ -188,6 +188,10 @@ def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_
     assert snapshot(path) == before
     with pytest.raises(InputError, match="different training runs"):
         build(path, changed, manifest=OTHER_TOWER, update=True)
+    # Hazard: of two updates, the last to end wins, even if it has read an older dump.
+    error = pytest.raises(InputError, match="another process replaces the index")
+    with files.locked(path / folder.MANIFEST, path, ""), error:
+        build(path, update=True)
     with pytest.raises(InputError, match="the index is of memory, and not of the documents of"):
         build(path, changed, data=helpers.TOWER.data, update=True)
     tower = Tower()

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,12 +17,13 @@ from tf_smoothclir.index.document_collections import check_ids
 from tf_smoothclir.index.document_index import INDEX, DocumentIndex, IndexManifest, state_of_data
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_writer
 from tf_smoothclir.index.index_kind import AUTO
-from tf_smoothclir.index.metadata import METADATA, write_metadata
+from tf_smoothclir.index.metadata import METADATA, Metadata, write_metadata
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.folder import check_kind, new_folder
+from tf_smoothclir.storage.files import locked
+from tf_smoothclir.storage.folder import MANIFEST, check_kind, new_folder
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
@@ -100,7 +101,12 @@ def build_index(
         earlier = DocumentIndex(directory)
     elif directory.exists():
         check_kind(directory, INDEX)  # nothing but an index is ever replaced
-    with new_folder(directory, INDEX, replace=overwrite or update) as (path, facts):
+    with contextlib.ExitStack() as held:
+        if directory.exists():  # the last one to end would win, whatever it has read
+            reason, remedy = "another process replaces the index", "Wait until it is done"
+            held.enter_context(locked(directory / MANIFEST, directory, reason, remedy))
+        replace = overwrite or update
+        path, facts = held.enter_context(new_folder(directory, INDEX, replace=replace))
         manifest = _written(path, collection, halves, export, data, earlier)
         facts |= dataclasses.asdict(manifest)
     return manifest
@@ -181,14 +187,26 @@ def encode_collection(
     if earlier is not None:
         both = len(np.intersect1d(documents.hashes, earlier.documents.hashes))
         new, gone = len(documents) - both, len(earlier) - both
-        logging.info(f"Documents: {new} new, {both - kept} changed, {gone} dropped, {kept} kept")
+        log = logging.warning if 2 * gone > len(earlier) else logging.info  # a dump that was cut
+        log(f"Documents: {new} new, {both - kept} changed, {gone} dropped, {kept} kept")
     several = len({*languages}) > 1
     rows = (
         {**row, "language": code} if several or "language" in row else row
         for row, code in itertools.zip_longest(collection.metadata(), languages, fillvalue={})
     )
     write_metadata(directory / DOCUMENTS / METADATA, rows, len(documents))
+    if earlier is not None:
+        _warn_of_other_types(earlier.metadata.types, Metadata(directory / DOCUMENTS / METADATA))
     return documents
+
+
+def _warn_of_other_types(before: Mapping[str, str], metadata: Metadata) -> None:
+    for name, kind in metadata.types.items():
+        if before.get(name, kind) != kind:
+            logging.warning(
+                f"The column {name} was {before[name]}, and is {kind} now, as filters compare it."
+                " If a few values alone are of another kind, correct them and run this again."
+            )
 
 
 def _check_same(

@@ -108,13 +108,22 @@ def _typed(values: list) -> pa.Array:
     if is_own or (pa.types.is_temporal(array.type) and len(kinds) > 1):
         return pa.array(texts)
     if not pa.types.is_string(array.type):
-        return array
-    for kind in (pa.date32(), pa.timestamp("us")):
+        return _in_utc(array)
+    for kind in (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
-            return array.cast(kind)
+            return _in_utc(array.cast(kind))
         except pa.ArrowException:
             continue
     return array
+
+
+def _in_utc(array: pa.Array) -> pa.Array:
+    """Times that have a zone as those of UTC, without one: filters compare them as they stand."""
+    import pyarrow as pa
+
+    if getattr(array.type, "tz", None) is None:
+        return array
+    return array.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.timestamp("us"))
 
 
 def _as_text(value: Any) -> str:
@@ -148,6 +157,12 @@ class Metadata:
         for position in positions:  # `take` would load pandas
             (row,) = self._table.slice(position, 1).to_pylist()
             yield {name: value for name, value in row.items() if value is not None}
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Column -> the name of its type."""
+        fields = () if self._table is None else self._table.schema
+        return {field.name: str(field.type) for field in fields}
 
     @functools.cached_property
     def facets(self) -> dict[str, list]:

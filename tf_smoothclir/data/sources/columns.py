@@ -86,17 +86,21 @@ def chosen_columns(
             line=line,
         )
     others = tuple(name for name in names if name not in chosen)
-    is_missing = role.needed < len(role.columns) and chosen[len(role.columns) - 1] is None
-    if others and is_missing and not role.others:
-        _warn_of_ignored(re.sub(r"\[\d+\]$", "", str(where)), role.columns[-1], others)
+    if others and not role.others and role.needed < len(role.columns):
+        last, source = role.columns[-1], re.sub(r"\[\d+\]$", "", str(where))
+        if chosen[len(role.columns) - 1] is None:
+            reason = f"there is no column {last!r}, so each row counts 1"
+            _warn_of_ignored(source, last, reason, others)
+        elif same := tuple(name for name in others if plain(name) in _ALIASES.get(last, ())):
+            _warn_of_ignored(source, last, f"the column {last!r} is read", same)
     return chosen
 
 
 @functools.cache  # once, however often a table is read
-def _warn_of_ignored(where: str, column: str, others: tuple[str, ...]) -> None:
-    reason = "%s: there is no column %r, so each row counts 1; ignored are: %s."
-    remedy = "If one of them is meant, give --columns=%s=NAME"
-    logging.warning(f"{reason} {remedy}", where, column, ", ".join(map(str, others)), column)
+def _warn_of_ignored(where: str, column: str, reason: str, others: tuple) -> None:
+    remedy = f"If one of them is meant, give --columns={column}=NAME"
+    ignored = ", ".join(map(str, others))
+    logging.warning("%s: %s; ignored are: %s. %s", where, reason, ignored, remedy)
 
 
 def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | None = None) -> bool:
