@@ -113,7 +113,7 @@ def _lexical_parts(directory: str, size: int, *, with_towers: bool):
     fields = (PositionProfile(100.0, 15.0), FLAT)
     none = sp.csr_array(table.shape, dtype=np.float32)
     arrays = {"table": table, "lookalikes": none, "background": background, "weights": weights}
-    arrays |= {"evidence": np.ones(size, np.float32), "asked": background > background[0]}
+    arrays |= {"evidence": np.ones(size, np.float32), "counts": 1e6 * background}
     model = LexicalModel(fields, feedback=_FEEDBACK, **arrays)
     fusion = Fusion(0.3, 5.0, 0.1, _FEEDBACK) if with_towers else None
     text = TextSettings(max_query_tokens=_MAX_TOKENS, max_document_tokens=_MAX_TOKENS)

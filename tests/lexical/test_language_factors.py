@@ -118,7 +118,7 @@ def initial():
         table=matrix({(2, 2): 1.0, (3, 2): 0.5}, FORMER),
         lookalikes=matrix({(3, 2): 0.25}, FORMER),
         background=psq.background(FORMER_QUERIES),
-        asked=FORMER_QUERIES.sum(axis=0) > 0,
+        counts=FORMER_QUERIES.sum(axis=0),
         fields=(FLAT,),
         weights=np.array([[0.3, 0.3, 0.7, 0.3, 0.3, 0.3, 0.1]], np.float32),
         evidence=np.array([0, 0, 3, 0], np.float32),

@@ -69,13 +69,14 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
 def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(texts, model):
     again = TableLearner(texts, seed=13, initial=model).model()
     assert again.describe() == model.describe()
-    arrays = {"table", "evidence", "lookalikes", "background", "asked", "weights", "seconds"}
+    arrays = {"table", "evidence", "lookalikes", "background", "counts", "weights", "seconds"}
     assert all(getattr(again, name) == vars(model)[name] for name in vars(model).keys() - arrays)
-    for name in ("background", "asked", "weights"):
+    for name in ("background", "weights"):
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
     # Of the same pairs, both tables say the same, and have counted as much.
     np.testing.assert_allclose(again.table.toarray(), model.table.toarray(), rtol=1e-6)
     np.testing.assert_array_equal(again.evidence, 2 * model.evidence)
+    np.testing.assert_array_equal(again.counts, 2 * model.counts)
     of_sentences = dataclasses.replace(model, on_documents=False, feedback=0.5)
     again = TableLearner(texts, seed=13, initial=of_sentences).model()
     assert (again.on_documents, again.feedback) == (True, model.feedback)

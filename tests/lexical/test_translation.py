@@ -203,11 +203,11 @@ def test_the_nearest_word_is_that_of_the_largest_cosine_not_of_the_longest_vecto
     assert found == pytest.approx(np.array([0.1, 0.1, 2.1, 1.1, 0.1]) / (3.2 + 0.2))
     assert background(counts([2], size=3)) == pytest.approx(np.array([0.1, 0.1, 1.1]) / (1.1 + 0.1))
     assert background(counts([], size=2)) == pytest.approx([1, 1])  # room of one word
-    # Of words of no query, those that are spelled like the first and the last of the documents'
-    # words, of 9 and 1 in 40; that one may be of the document that is scored.
-    spelling = sp.csr_array(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], "f4"))
-    raised = by_documents(np.full(3, 0.2), np.array([0, 1, 0]) > 0, np.array([9, 30, 1]), spelling)
-    assert raised == pytest.approx([3 * 8 / 40, 0.2, 0.2])
+    # Words that are spelled like one of 9 or 1 in 40 words of documents, of which one may be of the
+    # document that is scored; that no query has, or three.
+    spelling, counted = sp.csr_array(np.eye(4, dtype="f4")), np.array([0, 3, 3, 0])
+    raised = by_documents(np.full(4, 0.1), counted, np.array([9, 9, 21, 1]), spelling)
+    assert raised == pytest.approx([3 * 8 / 40, 3 * 8 / 40 / 2, 3 * 20 / 40 / 2, 0.1])
 
 
 def test_impacts_are_those_of_the_formula():

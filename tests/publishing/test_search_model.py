@@ -87,7 +87,7 @@ def parts(vocabulary_dir, towers):
         table=table,
         lookalikes=sp.csr_array(table > 0.9).astype(np.float32),
         background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
-        asked=np.ones(shape[1], bool),
+        counts=np.ones(shape[1], np.float32),
         fields=(PositionProfile(20.0, 8.0), FLAT),
         weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),
         evidence=np.ones(shape[0], np.float32),

@@ -93,7 +93,8 @@ def build_index(
             reason = f"the index is of {there.collection_name}, and not of the documents of the run"
             remedy = "Give --collection, or the flags of that set; or --overwrite for the run's"
             raise input_error(directory, reason, remedy)
-        _check_same(directory, there, halves, export, is_same)
+        remedy = "" if update else "--update for another state of its documents, "
+        _check_same(directory, there, halves, export, is_same, remedy)
         if there.fingerprint == fingerprint:
             if update:
                 logging.info("Nothing has changed: %d documents", there.documents)
@@ -215,6 +216,7 @@ def _check_same(
     halves: Sequence[Half],
     export: ExportManifest,
     same: bool,
+    remedy: str,
 ) -> None:
     """Checks what an index is of; `same` is whether its documents are those that are wanted."""
     try:
@@ -239,6 +241,5 @@ def _check_same(
     raise input_error(
         directory,
         f"there is an index already: {reason}",
-        "Give --overwrite to replace it, --update for another state of its documents, or another"
-        " --index_dir",
+        f"Give --overwrite to replace it, {remedy}or another --index_dir",
     )

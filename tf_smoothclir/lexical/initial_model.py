@@ -18,7 +18,7 @@ import functools
 import numpy as np
 
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.psq import background, counts_of
+from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries
 from tf_smoothclir.utils import sparse as sp
 
@@ -56,19 +56,18 @@ class InitialModel:
     @functools.cached_property
     def is_new(self) -> np.ndarray:
         """`[query words]` bool, those that the new queries have and no former one had."""
-        return (self.asked > 0) & ~self._of_words(self.model.asked)
+        return (self.asked > 0) & (self.counts == self.asked)
 
-    @property
-    def ever_asked(self) -> np.ndarray:
-        """`[query words]` bool, those that former queries or the new ones have."""
-        return (self.asked > 0) | self._of_words(self.model.asked)
+    @functools.cached_property
+    def counts(self) -> np.ndarray:
+        """`[query words]`, how often each stands in the former queries and the new ones."""
+        return self._of_words(self.model.counts) + self.asked
 
     @property
     def background(self) -> np.ndarray:
         """P(w), `[query words]` float32, that of new words by all queries."""
         former = self._of_words(self.model.background)
-        counts = self._of_words(counts_of(self.model.background, self.model.asked))
-        both = background(sp.csr_array((counts + self.asked)[np.newaxis]))
+        both = background(sp.csr_array(self.counts[np.newaxis]))
         return np.where(self.is_new, both, former)
 
     def _of_words(self, former: np.ndarray) -> np.ndarray:

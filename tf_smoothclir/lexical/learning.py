@@ -77,14 +77,14 @@ class TableLearner:
             if not len(self._training):  # then what the documents are expected to say
                 expected = texts.occurrences @ self._dictionary
                 by_queries = background(sp.csr_array(expected[None]))
-                self._documents.take_background(by_queries, expected > 0)
+                self._documents.take_background(by_queries, expected)
         self._dictionary_share = 0.0 if learnable else 1.0
         self._passage_words = 0
         self._initial: InitialModel | None = None
         if initial is not None:
             asked = texts.queries[self._training].sum(axis=0)
             self._initial = InitialModel(initial, texts.spelling.shape, asked)
-            self._documents.take_background(self._initial.background, self._initial.ever_asked)
+            self._documents.take_background(self._initial.background, self._initial.counts)
             texts.lookalikes = self._initial.lookalikes(texts.lookalikes)
         if passage_words:
             if self.keeps_choices:
@@ -156,7 +156,7 @@ class TableLearner:
             evidence=evidence,
             lookalikes=self._texts.lookalikes,
             background=self._documents.background,
-            asked=self._documents.asked,
+            counts=self._documents.counts,
             fields=fields,
             weights=weights,
             passage_words=self._passage_words,

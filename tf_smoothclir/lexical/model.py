@@ -55,7 +55,7 @@ class LexicalModel(_Choices):
     table: sp.csr_array  # `[document words, query words]` float32, T(w | t)
     lookalikes: sp.csr_array  # the same, how similar their spelling is
     background: np.ndarray  # `[query words]` float32, P(w)
-    asked: np.ndarray  # `[query words]` bool, which words training queries have
+    counts: np.ndarray  # `[query words]` float32, how often each is in training queries
     weights: np.ndarray  # `[fields, query words]` float32, what a query word counts in each field
     # `[document words]` float32, the counts that translations of each word come from; 0 where they
     # come from similar words or a dictionary.
@@ -101,7 +101,7 @@ class LexicalModel(_Choices):
         """Writes the model into a new directory, whole or not at all."""
         with files.new_directory(Path(directory)) as temporary:
             with files.open_to_write(temporary / _ARRAYS) as file:
-                names = "background", "asked", "weights", "evidence"
+                names = "background", "counts", "weights", "evidence"
                 arrays = {name: getattr(self, name) for name in names}
                 for prefix, matrix in (("", self.table), (_LOOKALIKE, self.lookalikes)):
                     parts = matrix.data, matrix.indices, matrix.indptr
@@ -179,8 +179,8 @@ class _Saved(LexicalModel):
         return self._matrix(_LOOKALIKE)
 
     @functools.cached_property
-    def asked(self) -> np.ndarray:
-        return files.read_arrays(self.path, "asked")["asked"]
+    def counts(self) -> np.ndarray:
+        return files.read_arrays(self.path, "counts")["counts"]
 
     @functools.cached_property
     def evidence(self) -> np.ndarray:

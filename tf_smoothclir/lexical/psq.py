@@ -8,7 +8,7 @@ public code of PSQ has it (github.com/hltcoe/PSQ):
     P(w | d) = (1 - β) Σ_t T(w | t) p(t | d) + β p(w | d)
 
 P(w) is how often a query word is w; the last p is of the document word spelled like w, and of
-lookalikes (`related_words`) by how much they are like it. Of a word that no training query has,
+lookalikes (`related_words`) by how much they are like it. Of a word that few training queries have,
 documents tell how frequent it is, or `in` would count as much as a name.
 """
 
@@ -21,17 +21,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from tf_smoothclir.lexical.sparse_tables import by_rows, kept_entries
-from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 
 # α, the share of the language at large, and β, that of words that are spelled alike: those of the
 # public code's experiments, near enough. Others rank no better on any set that they were tried on.
 ALPHA, BETA = 0.03, 0.3
 _UNSEEN = 0.1  # what each word counts besides its occurrences in training queries
-# Times its share of the words of documents, a word of no training query is expected in a query:
-# more than once, since documents have a word or not, where translations are many. From 1 to 10,
-# test queries of eleven sets ranked the same within chance; queries with words before or after
-# them that training queries do not have, such as `what is the ...?`, better the higher it is.
+# Times its share of the words of documents, a word of no training query is expected in a query, and
+# one of n by 1/sqrt(1 + n) of that. More than once, since documents have a word or not, where its
+# translations are many. From 1 to 10, test queries of eleven sets ranked the same within chance;
+# queries with words around them that training queries lack, as in `what is the ...?`, better the
+# higher it is.
 _OF_DOCUMENTS = 3
 
 
@@ -64,18 +64,13 @@ def background(queries: sp.csr_array) -> np.ndarray:
 
 
 def by_documents(
-    background: np.ndarray, asked: np.ndarray, occurrences: np.ndarray, spelling: sp.csr_array
+    background: np.ndarray, counts: np.ndarray, occurrences: np.ndarray, spelling: sp.csr_array
 ) -> np.ndarray:
-    """P(w), of words that are not `asked` at least what `[document words]` occurrences say."""
+    """P(w), of words of few `[query words]` counts by their `[document words]` occurrences."""
     # A word that one document has is no less telling in a small collection.
     others = np.maximum(0, occurrences - 1) / max(1, occurrences.sum())
-    expected = _OF_DOCUMENTS * (others @ spelling)
-    return np.where(asked, background, np.maximum(background, expected)).astype(np.float32)
-
-
-def counts_of(background: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """The counts of words that a background was made of, `[query words]`; padding never occurs."""
-    return np.where(asked, _UNSEEN * (background / background[PADDING_ID] - 1), 0)
+    expected = _OF_DOCUMENTS * (others @ spelling) / np.sqrt(1 + counts)
+    return np.maximum(background, expected).astype(np.float32)
 
 
 def impacts(

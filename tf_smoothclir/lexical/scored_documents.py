@@ -33,13 +33,13 @@ class ScoredDocuments:
         self.measured: dict[TableChoices, np.ndarray] = {}  # what validation says of tables
         self.pairs = TrainingPairs(texts)
         queries = texts.queries[self.pairs.training]
-        self.take_background(background(queries), queries.sum(axis=0) > 0)
+        self.take_background(background(queries), queries.sum(axis=0))
 
-    def take_background(self, by_queries: np.ndarray, asked: np.ndarray) -> None:
-        """Takes P(w) by queries, and which words these have; documents tell that of others."""
+    def take_background(self, by_queries: np.ndarray, counts: np.ndarray) -> None:
+        """Takes P(w) by queries, and what words count in them; documents tell that of others."""
         occurrences, spelling = self._texts.occurrences, self._texts.spelling
-        self.asked = asked
-        self.background = by_documents(by_queries, asked, occurrences, spelling)
+        self.counts = np.asarray(counts, np.float32)
+        self.background = by_documents(by_queries, self.counts, occurrences, spelling)
 
     @property
     def has_several_passages(self) -> bool:

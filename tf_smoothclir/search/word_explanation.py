@@ -58,7 +58,7 @@ class WordExplainer:
         of_query = [self._query_word(word) for word in words]
         of_texts = [self._document_word(word) for word in met]
         background = self._lexical.model.background
-        asked = max(1, np.count_nonzero(self._lexical.model.asked))
+        asked = max(1, np.count_nonzero(self._lexical.model.counts))
         is_stop_word = background[_as_known(words, known)] > max(_STOP_WORD, _TIMES / asked)
         says_something = [
             np.array([*map(has_letters, words_there)], bool) for words_there in (of_query, of_texts)
