@@ -86,8 +86,9 @@ def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(t
     "gains, chosen",
     ((0.004, 0, 0, 0, 0), FLAT),
     ((0.006, 0, 0, 0, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[0])),
-    ((0.006, 0.007, 0, 0, 0.008), PositionProfile(words.HEIGHTS[1], words.DECAYS[2])),
-    ((0, 0, 0, 0.006, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[1])),
+    ((0.006, 0.007, 0, 0, 0.008, 0, 0), PositionProfile(words.HEIGHTS[1], words.DECAYS[2])),
+    ((0.006, 0.007, 0, 0, 0.008, 0, 0.009), PositionProfile(words.HEIGHTS[2], words.DECAYS[2])),
+    ((0, 0, 0, 0.006, 0, 0, 0), PositionProfile(words.HEIGHTS[0], words.DECAYS[1])),
 )
 @cases("own", 0.1, 0.0)
 def test_positions_count_alike_unless_another_is_better(texts, monkeypatch, gains, chosen, own):

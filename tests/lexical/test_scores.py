@@ -38,7 +38,7 @@ from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text import tokenizer, vocabulary
 from tf_smoothclir.utils.errors import InputError
 
-LIMIT = 5
+LIMIT = 7
 # Words of both vocabularies, of one, of none; punctuation that is in a vocabulary; other scripts.
 PIECES = ["Red", "house", "1848", "HAUS", "css", "zebra", ",", "?", "_", " ", "中文", "Σ", "\u0301"]
 SEVERAL = st.lists(st.sampled_from(PIECES), max_size=9)
@@ -118,15 +118,16 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
 
 def test_by_hand(readers):
     # Query words are 2 to 6, those of documents 7 + 2 to 7 + 6; "y" is behind the limit. A sign
-    # counts once, or `red!!!` would find what has a `!`, and `"red"` what has quotation marks.
-    texts = ["Red CSS, zebra", "haus?", "?,", "z red , x , y", ""]
-    ids = [[2, 7 + 5, 3, 0], [7 + 2, 7 + 4], [7 + 4, 3], [0, 2, 3, NO_WORD, 0], []]
+    # counts once, and beside five words or more, or `"red"` would find quotation marks.
+    long = "red css house 1848 haus , , y"
+    texts = ["Red CSS, zebra", "haus?", "?,", long, "z red red x", ""]
+    ids = [[2, 12, NO_WORD, 0], [9, 0], [0, 0], [2, 12, 4, 5, 9, 3, 0], [0, 2, 2, 0], []]
     _, plain = readers["query", False]
     found, readings = plain.queries(texts)
     assert texts_of(found) == ids
     # Punctuation says nothing, though both vocabularies have it.
-    levels = ["words", "spelling", "nothing", "words", "nothing"]
-    assert readings == list(map(QueryReading, levels, [("zebra",), (), (), ("z", "x"), ()]))
+    levels = ["words", "spelling", "nothing", "words", "words", "nothing"]
+    assert readings == list(map(QueryReading, levels, [("zebra",), (), (), (), ("z", "x"), ()]))
     for reader in readers["query", False]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
     for reader in readers["document", False]:

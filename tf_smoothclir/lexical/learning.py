@@ -177,13 +177,15 @@ class TableLearner:
 
         def best_of(profiles: Iterable[PositionProfile]) -> PositionProfile:
             for profile in profiles:
-                qualities[profile] = self._validation(self._scored_by(profile, table))
+                if profile not in qualities:
+                    qualities[profile] = self._validation(self._scored_by(profile, table))
             return max(qualities, key=qualities.get)
 
         height = best_of((FLAT, *(PositionProfile(height, DECAYS[0]) for height in HEIGHTS))).height
-        best = best_of(PositionProfile(height or HEIGHTS[0], decay) for decay in DECAYS[1:])
+        best = best_of(PositionProfile(height or HEIGHTS[0], decay) for decay in DECAYS)
         if qualities[best] <= qualities[FLAT] + _CLEARLY:
             return choices
+        best = best_of(PositionProfile(height, best.decay) for height in HEIGHTS)
         # A table that is learned with a profile may rank worse than this one does with it.
         rising = [choices, choices._replace(profile=best)]
         return self._last_better(rising, may_fall=True)

@@ -16,7 +16,12 @@ from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
 from tf_smoothclir.lexical.nearest_words import NearestWords
 from tf_smoothclir.lexical.new_words import NONE, hashes
-from tf_smoothclir.lexical.words import NO_WORD, Words, read_vocabularies
+from tf_smoothclir.lexical.words import (
+    FEWEST_BESIDE_SIGNS,
+    NO_WORD,
+    Words,
+    read_vocabularies,
+)
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
@@ -80,14 +85,16 @@ class PlainReader:
         return self._nearest.id_of(word) if self._compares else NO_WORD
 
     def _ids_of(self, tokens: list[str], new: Mapping[str, int]) -> list[int]:
+        """Ids of all words; a sign of a query counts once, and only beside several words."""
         if not self._is_query:
             return [self._id(token, new) for token in tokens]
-        firsts: dict[str, int] = {}  # a sign counts once
+        are_words = list(map(has_letters, tokens))
+        has_signs, firsts = sum(are_words) >= FEWEST_BESIDE_SIGNS, dict[str, int]()
         return [
             self._id(token, new)
-            if firsts.setdefault(token, place) == place or has_letters(token)
+            if is_word or (has_signs and firsts.setdefault(token, place) == place)
             else NO_WORD
-            for place, token in enumerate(tokens)
+            for place, (token, is_word) in enumerate(zip(tokens, are_words))
         ]
 
     def _tokens(self, text: str) -> list[str]:

@@ -25,7 +25,12 @@ from tf_smoothclir.lexical.nearest_words import (
     Spellings,
 )
 from tf_smoothclir.lexical.new_words import BYTES, NONE, spread
-from tf_smoothclir.lexical.words import NO_WORD, Words, read_vocabularies
+from tf_smoothclir.lexical.words import (
+    FEWEST_BESIDE_SIGNS,
+    NO_WORD,
+    Words,
+    read_vocabularies,
+)
 from tf_smoothclir.text.evidence import WORD, Evidence, evidence_of
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
@@ -74,8 +79,6 @@ class TextReader(tf.Module):
         """The ids of words and what is known of them, in a graph."""
         ids = self._ids(words)
         ids = tf.where(ids == NO_WORD, self._new_ids(words.flat_values), ids)
-        if not self._is_document:
-            ids = tf.where(_is_repeated_sign(words, ids), NO_WORD, ids)
         evidence = tf.where(ids < self._sizes[0], WORDS, SPELLING)
         known = tf.where(ids == NO_WORD, NOTHING, evidence)
         for spellings in self._nearest:
@@ -84,6 +87,8 @@ class TextReader(tf.Module):
             ids = tf.tensor_scatter_nd_update(ids, unknown, nearest)
             evidence = tf.where(nearest == NO_WORD, NOTHING, SPELLING)
             known = tf.tensor_scatter_nd_update(known, unknown, evidence)
+        if not self._is_document:
+            ids = tf.where(_counts(words), ids, NO_WORD)
         return Tokens.of_ragged(words.with_flat_values(ids)), evidence_of(words, known)
 
     def words(self, texts: Iterable[str], *, with_new: bool = False) -> Words:
@@ -127,14 +132,16 @@ class TextReader(tf.Module):
         return Words(read, np.cumsum(np.concatenate(lengths)), self.size)
 
 
-def _is_repeated_sign(words: tf.RaggedTensor, ids: tf.Tensor) -> tf.Tensor:
-    """Which words, `[words]` bool, are no words, and were in their text before."""
-    number = tf.size(ids)
-    in_rows = words.value_rowids() * 2**32 + tf.cast(ids, tf.int64)
-    _, of_same = tf.unique(in_rows, out_idx=tf.int32)
+def _counts(words: tf.RaggedTensor) -> tf.Tensor:
+    """Which words, `[words]` bool, count: of signs the first of each kind, in longer queries."""
+    rows, values = words.value_rowids(), words.flat_values
+    number = tf.size(values)
+    _, of_same = tf.unique(tf.strings.join([tf.strings.as_string(rows), values], " "))
     firsts = tf.math.unsorted_segment_min(tf.range(number), of_same, number)
-    is_repeated = tf.gather(firsts, of_same) < tf.range(number)
-    return is_repeated & ~tf.strings.regex_full_match(words.flat_values, WORD)
+    is_word = tf.strings.regex_full_match(values, WORD)
+    of_rows = tf.math.unsorted_segment_sum(tf.cast(is_word, tf.int32), rows, words.nrows())
+    has_signs = tf.gather(of_rows >= FEWEST_BESIDE_SIGNS, rows)
+    return is_word | (has_signs & (tf.gather(firsts, of_same) == tf.range(number)))
 
 
 class NearestInGraph(tf.Module):

@@ -22,6 +22,8 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.ranges import ranges
 
 NO_WORD = 0
+# Words of a query whose signs count: in fewer, a sign outweighs a word, and tells little.
+FEWEST_BESIDE_SIGNS = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +51,7 @@ class PositionProfile:
 
 FLAT = PositionProfile()
 # What validation chooses from besides: a height with the first decay, then a decay with the best
-# height. `PositionProfile(100, 15)` was the best on mdn-en-de.
+# height, then a height with that decay. `PositionProfile(100, 15)` was the best on mdn-en-de.
 HEIGHTS, DECAYS = (3.0, 20.0, 100.0), (15.0, 8.0, 40.0)
 # Weights of words of titles that validation chooses from, rising.
 TITLE_WEIGHTS = (1.0, 10.0)
