@@ -291,3 +291,9 @@ def test_rmsprops_of_rows_of_one_number_are_adam_without_momentum():
 def test_a_rho_that_is_no_decay_is_refused(kind, rho):
     with pytest.raises(ValueError, match="rho must be inside"):
         kind(rho=rho)
+
+
+@cases("clip", "clipnorm", "clipvalue", "global_clipnorm")
+def test_keras_does_not_clip_scaled_gradients(clip):
+    with pytest.raises(ValueError, match=f"{clip} .*leave scaled_gradients out"):
+        SparseRMSprop(scaled_gradients=True, **{clip: 1.0})

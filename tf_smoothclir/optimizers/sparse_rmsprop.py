@@ -88,7 +88,7 @@ class SparseRMSprop(SparseAdagrad):
         **kwargs: Of `SparseOptimizer` and of the Keras optimizer.
 
     Raises:
-        ValueError: `rho` is not inside (0, 1).
+        ValueError: `rho` is not inside (0, 1), or Keras would clip scaled gradients.
     """
 
     def __init__(
@@ -103,6 +103,12 @@ class SparseRMSprop(SparseAdagrad):
         super().__init__(learning_rate, epsilon, name=name, **kwargs)
         if not 0 < rho < 1:
             raise ValueError(f"rho must be inside (0, 1), but is {rho!r}. The default is 0.999.")
+        for name in ("clipnorm", "clipvalue", "global_clipnorm"):
+            if scaled_gradients and getattr(self, name):
+                raise ValueError(
+                    f"{name} would compare scaled gradients with the limit: leave scaled_gradients"
+                    " out, or clip by TwoTower(clip_norm=...)."
+                )
         self.rho = rho
         self.scaled_gradients = scaled_gradients
         self._period = math.ceil(math.log(_LARGEST_SCALE) / -math.log(rho))
