@@ -97,7 +97,8 @@ def mean_loss(loss, labels, scores, weights=None) -> float:
 
 def softmax(scores, grades) -> float:
     """-Σ_i g_i log(exp(s_i) / Σ_j exp(s_j))."""
-    return -sum(grade * (s - _log_sum_exp(scores)) for s, grade in zip(scores, grades))
+    log_sum = math.log(math.fsum(map(math.exp, scores)))
+    return -sum(grade * (s - log_sum) for s, grade in zip(scores, grades))
 
 
 def ordinal_softmax(scores, grades, weight=0.1) -> float:
@@ -108,10 +109,6 @@ def ordinal_softmax(scores, grades, weight=0.1) -> float:
             odds = sum(math.exp(t - s) for t, other in zip(scores, grades) if other < grade)
             total += weight ** (max(grades) - grade) * math.log1p(odds)
     return total
-
-
-def _log_sum_exp(values) -> float:
-    return math.log(math.fsum(math.exp(value) for value in values))
 
 
 def cnn(words, filters, biases, kernel, bias, as_published=False) -> np.ndarray:
