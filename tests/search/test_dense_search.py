@@ -215,9 +215,8 @@ def test_command_answers_in_json_as_a_search_does(commands, export_dir, index_di
     queries = [QUERY, "", "unheard ÄÖ", "word1 caf\ufffd"]
     typed = "".join(f"{query}\n" for query in queries).replace("\ufffd", "\udce9")  # no UTF-8
     flags = [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
-    done = commands.run("export.search", *flags, stdin=typed)
+    done = commands.run("export.search", *flags, stdin=typed, check=True)
     given = commands.run("export.search", *flags, f"--query={QUERY}")
-    assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(given.stdout)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["query"] for answer in answers] == queries
