@@ -67,10 +67,6 @@ def proportional_odds(score: float, grade: int, thresholds) -> float:
 def cumulative_logits(score: float, grade: int, thresholds, temperature: float = 1.0) -> float:
     """-log(σ((θ_y - r) / T) - σ((θ_{y-1} - r) / T)), the difference taken as it stands."""
     edges = [-math.inf, *thresholds, math.inf]
-
-    def sigmoid(x):
-        return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
-
     upper = sigmoid((edges[grade + 1] - score) / temperature)
     lower = sigmoid((edges[grade] - score) / temperature)
     return -math.log(upper - lower)
