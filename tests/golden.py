@@ -101,9 +101,8 @@ def _vectors(kind: str, **options) -> dict:
 
 
 def _scores() -> dict:
-    queries, documents = wave(4, _DIM, phase=0.1), 9 * wave(4, _DIM, phase=0.9)
-    documents[2] = 0
-    pair = [queries, documents]
+    pair = [wave(4, _DIM, phase=0.1), 9 * wave(4, _DIM, phase=0.9)]
+    pair[1][2] = 0
     return {f"epsilon {e}": SmoothCosineSimilarity(e)(pair) for e in (0.0, 0.5, 1.0)}
 
 

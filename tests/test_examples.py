@@ -90,8 +90,7 @@ def test_quickstart_with_overwrite_searches_by_the_new_towers(commands, tmp_path
     outputs = []
     for seed, *overwrite in ((13,), (13,), (14, "--overwrite")):
         flags = [seed, f"--output_dir={tmp_path / 'run'}", *overwrite]
-        done = commands.run("tests.small_quickstart", *flags)
-        assert done.returncode == 0, done.stderr
+        done = commands.run("tests.small_quickstart", *flags, check=True)
         assert "| NDCG@5 | " in done.stdout
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1] != outputs[2]

@@ -34,8 +34,7 @@ def test_commands_python_and_the_page_find_the_same(commands, tmp_path, monkeypa
         ("export.export", "--run_dir=run", "--export_dir=export"),
         ("export.build_index", "--export_dir=export"),
     ):
-        done = commands.run(name, NAMED, *flags, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        commands.run(name, NAMED, *flags, cwd=tmp_path, check=True)
     assert f"If you trust it, add {NAMED}" in commands.run(*SEARCH, cwd=tmp_path).stderr
     results = json.loads(commands.run(*SEARCH, NAMED, cwd=tmp_path).stdout)["results"]
     first, second, *_ = results[0]["explanation"]["words"]

@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def command(commands, folder):
     """`command(module, *flags)` runs a command in the folder."""
-    return lambda module, *flags: commands.run(module, *flags, cwd=folder)
+    return functools.partial(commands.run, cwd=folder)
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +69,7 @@ def registered(loaded):
 @pytest.fixture(scope="module")
 def run(command, folder):
     more = [f"--{name}={value}" for name, value in {**SMALL, "cache_dir": "cache"}.items()]
-    done = command("trainers.train", *shlex.split(FLAGS["train"]), *more)
-    assert done.returncode == 0, done.stderr
+    command("trainers.train", *shlex.split(FLAGS["train"]), *more, check=True)
     return folder / "runs" / "focus"
 
 
@@ -107,8 +106,7 @@ def test_an_unfinished_run_goes_on_with_the_plug_in_alone(command, run, tmp_path
     assert REMEDY in refused.stderr
     assert f"add --plugin={NAME}" in refused.stderr
     flagfile = f"--flagfile={run / 'flags.txt'}"  # names the plug-in
-    done = command("trainers.train", f"--output_dir={copy}", flagfile, "--folds=0")
-    assert done.returncode == 0, done.stderr
+    command("trainers.train", f"--output_dir={copy}", flagfile, "--folds=0", check=True)
     assert metrics_of(copy)["test"] == metrics_of(run)["test"]
 
 
@@ -124,8 +122,7 @@ def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
         assert refused.returncode == 1
         assert f"If you trust it, add {named}" in refused.stderr
         assert "Traceback" not in refused.stderr
-        done = command(module, *of_page)
-        assert done.returncode == 0, done.stderr
+        done = command(module, *of_page, check=True)
         assert all(text in done.stdout for text in printed[flags])
     assert json.loads((run / "evaluation" / "metrics.json").read_text())["test"] == metrics["test"]
 

@@ -53,38 +53,29 @@ if TYPE_CHECKING:
 
 from tf_smoothclir.utils.import_hooks import around_import
 
-_PUBLIC = {
-    "AveragePoolingTower": "towers.average_pooling",
-    "CNNTower": "towers.cnn",
-    "CumulativeLogits": "losses.ordinal",
-    "Family": "families.family",
-    "HyperModel": "api.tuning",
-    "InputError": "utils.errors",
-    "LSTMTower": "towers.lstm",
-    "LazyAdam": "optimizers.adam",
-    "Model": "api.model",
-    "MtebEncoder": "api.mteb",
-    "ProportionalOdds": "losses.ordinal",
-    "RowRMSprop": "optimizers.sparse_rmsprop",
-    "SegmentMeanSquaredError": "losses.ordinal",
-    "ServingClient": "client.serving_client",
-    "SmoothCosineSimilarity": "two_tower.similarity",
-    "SmoothOrdinalSearchLoss": "losses.ordinal",
-    "SoftmaxLoss": "losses.listwise",
-    "SparseRMSprop": "optimizers.sparse_rmsprop",
-    "Settings": "settings.base",
-    "TextTower": "towers.text_tower",
-    "ThreePartL2": "losses.ordinal",
-    "ThresholdLoss": "losses.ordinal",
-    "TwoTower": "two_tower.model",
-    "compare": "api.comparison",
-    "load": "api.model",
-    "setting": "settings.base",
-    "smooth_normalize": "two_tower.similarity",
-    "teach": "api.training",
-    "train": "api.training",
-    "tune": "api.tuning",
+_NAMES = {
+    "api.comparison": "compare",
+    "api.model": "Model load",
+    "api.mteb": "MtebEncoder",
+    "api.training": "teach train",
+    "api.tuning": "HyperModel tune",
+    "client.serving_client": "ServingClient",
+    "families.family": "Family",
+    "losses.listwise": "SoftmaxLoss",
+    "losses.ordinal": "CumulativeLogits ProportionalOdds SegmentMeanSquaredError"
+    " SmoothOrdinalSearchLoss ThreePartL2 ThresholdLoss",
+    "optimizers.adam": "LazyAdam",
+    "optimizers.sparse_rmsprop": "RowRMSprop SparseRMSprop",
+    "settings.base": "Settings setting",
+    "towers.average_pooling": "AveragePoolingTower",
+    "towers.cnn": "CNNTower",
+    "towers.lstm": "LSTMTower",
+    "towers.text_tower": "TextTower",
+    "two_tower.model": "TwoTower",
+    "two_tower.similarity": "SmoothCosineSimilarity smooth_normalize",
+    "utils.errors": "InputError",
 }
+_PUBLIC = {name: module for module, names in _NAMES.items() for name in names.split()}
 _VERSION = "__version__"
 _MODULES = {"metrics": "api.metrics", "plugins": "plugins"}
 __all__ = sorted([*_PUBLIC, *_MODULES])

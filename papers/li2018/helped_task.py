@@ -11,7 +11,6 @@ from tf_smoothclir._compat.keras_api import optimizer_variables
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.optimizers import learning_rate, make_optimizer
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
-from tf_smoothclir.optimizers.sparse_optimizer import loss_factor
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.translations import OpeningQueries, WordTranslations
 from tf_smoothclir.papers.li2018.triplets import TripletBatch, TripletBatches
@@ -92,11 +91,9 @@ class HelpedTask(TwoTowerTask):
         trained = [*self.model.trainable_variables, *self._helpers]
         with tf.GradientTape() as tape:
             loss, parts = self.batch_losses(batch)
-            scale = tf.cast(loss_factor(self.model.optimizer), loss.dtype)
-            scaled_loss = scale * loss
-        gradients = tape.gradient(scaled_loss, trained, unconnected_gradients="zero")
+        gradients = tape.gradient(loss, trained, unconnected_gradients="zero")
         gradients = [each_row_once(gradient) for gradient in gradients]
-        norm = tf.linalg.global_norm(gradients) / scale
+        norm = tf.linalg.global_norm(gradients)
         if self._settings.clip_norm:
             gradients = clipped(gradients, norm, self._settings.clip_norm)
         of_towers = len(self.model.trainable_variables)

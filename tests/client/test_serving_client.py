@@ -51,6 +51,9 @@ def test_search_gives_ids_scores_and_grades(client, export):
         assert [f.grade for f in found] == grades[ids != b""].tolist()
         np.testing.assert_allclose([f.score for f in found], scores[ids != b""], atol=1e-6)
         assert {f.evidence for f in found} == {"words"}
+    answer = {"ids": [["a\0"]], "scores": [[0.5]], "grades": [[1]], "evidence": ["words"]}
+    with answering(lambda *_: (200, json.dumps({"outputs": answer}).encode())) as address:
+        assert [found.id for found in ServingClient(address).search(["red"])[0]] == ["a\0"]
 
 
 def test_many_texts_are_sent_in_batches_and_come_back_in_order(server, export, monkeypatch):

@@ -1,6 +1,7 @@
 """Runs commands as forks of one process that has imported the libraries already: `ForkedCommands`.
 
-A command has its own process, as on a terminal, but does not pay for the imports again.
+A command has its own process, as on a terminal, but does not pay for the imports again. `program`
+runs what must.
 """
 
 from __future__ import annotations
@@ -22,6 +23,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _MOST_PRINTED = 1 << 20
+
+
+def program(code: str, *arguments, cwd=ROOT, **environment: str) -> tuple[str, str]:
+    """What Python code prints on its two streams, in a process of its own."""
+    line, environment = [sys.executable, "-c", code, *arguments], {**os.environ, **environment}
+    environment["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
 
 
 class ForkedCommands:
@@ -50,20 +60,23 @@ class ForkedCommands:
         *arguments,
         cwd=ROOT,
         stdin: str = "",
+        check: bool = False,
         kill_after: float | None = None,
         largest_file: int | None = None,
     ) -> subprocess.CompletedProcess:
         """Runs `python -m module arguments`.
 
-        Its process, not its children, is killed after some seconds (SIGKILL); no file can grow
-        beyond `largest_file` bytes, as on a disk that is full.
+        With `check` it must end well. Its process, not its children, is killed after some seconds
+        (SIGKILL); no file can grow beyond `largest_file` bytes, as on a disk that is full.
         """
         texts = list(map(str, arguments))
         request = {"module": module, "arguments": texts, "cwd": str(cwd), "stdin": stdin}
         request |= {"kill_after": kill_after, "largest_file": largest_file}
         print(json.dumps(request), file=self._server.stdin, flush=True)
         answer = json.loads(self._server.stdout.readline())
-        return subprocess.CompletedProcess([module, *texts], **answer)
+        done = subprocess.CompletedProcess([module, *texts], **answer)
+        assert done.returncode == 0 or not check, done.stderr
+        return done
 
 
 def _serve() -> None:

@@ -4,10 +4,7 @@ import ast
 import errno
 import json
 import logging
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from unittest import mock
 
@@ -15,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from tests.cases import cases
+from tests.command_line.forked import ROOT, program
 from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGINS, OF_SETTINGS
 from tf_smoothclir.command_line import command
 from tf_smoothclir.extras import distributed
@@ -23,7 +21,6 @@ from tf_smoothclir.settings import base, presets, run
 from tf_smoothclir.training import trainer
 from tf_smoothclir.utils.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
 # Command -> the groups of settings that are its flags.
 OF_DATA = ("evaluate", "stats"), ("build_index", "search", "serve")
 MAINS = {"trainers.compare": [], "export.export": []}
@@ -37,14 +34,6 @@ OF_THE_PATH = InputError("out.npz: it cannot be written. Check the path.")
 OF_THE_PATH.__cause__ = OSError(errno.ENOSPC, "No space left on device", "out.npz")
 NODE = "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} "
 NODE += "runs/mine/state; No space left on device [Op:SaveV2] name: "
-
-
-def program(code, *arguments, cwd=ROOT):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr
 
 
 def shown_default(value):
@@ -132,8 +121,7 @@ def test_stats_counts_a_query_log_and_as_many_grades_as_there_are(commands, tmp_
     (tmp_path / "documents.tsv").write_text("d1\tun fleuve\n")
     arguments = ["--data_dir=.", "--document_language=fr", "--json"]
     for _ in range(2):  # without judgments, then with them
-        counted = commands.run("trainers.stats", *arguments, cwd=tmp_path)
-        assert counted.returncode == 0, counted.stderr
+        counted = commands.run("trainers.stats", *arguments, cwd=tmp_path, check=True)
         assert json.loads(counted.stdout)["queries"] == 5
         (tmp_path / "judgments.tsv").write_text("".join(f"q{i}\td1\t3\n" for i in range(5)))
 

@@ -3,8 +3,6 @@
 import json
 import runpy
 import shutil
-import subprocess
-import sys
 import types
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cases import cases
+from tests.command_line.forked import program
 from tests.published import EPSILON, OPTIONS, NoVerifier, encode
 from tests.text.test_tokenizer import tokens
 from tests.training.fixtures import run_of
@@ -133,12 +132,10 @@ def test_a_vector_does_not_depend_on_the_batch(exports, monkeypatch):
 
 
 def test_importing_and_encoding_need_numpy_alone(export_dir):
-    program = "import sys; from tf_smoothclir.encoder import Encoder;"
-    program += "print(Encoder(sys.argv[1], 'query').encode(['a', 'b']).shape[0],"
-    program += " *{name.split('.')[0] for name in sys.modules})"
-    child = [sys.executable, "-c", program, str(export_dir)]
-    done = subprocess.run(child, capture_output=True, text=True, check=True)
-    number, *modules = done.stdout.split()
+    code = "import sys; from tf_smoothclir.encoder import Encoder;"
+    code += "print(Encoder(sys.argv[1], 'query').encode(['a', 'b']).shape[0],"
+    code += " *{name.split('.')[0] for name in sys.modules})"
+    number, *modules = program(code, str(export_dir))[0].split()
     assert number == "2"
     assert not {"tensorflow", "keras", "absl", "scipy"} & set(modules)
 

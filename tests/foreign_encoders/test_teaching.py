@@ -138,8 +138,7 @@ def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, t
     np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
     given = f"--data_dir={log}", f"--encoder={tmp_path}/teacher.npz", f"--output_dir={taught_set}"
     given = *given, f"--run_dir={run}", "--preset=lexical", f"--cache_dir={tmp_path}/cache"
-    done = commands.run("trainers.teach", *given)
-    assert done.returncode == 0, done.stderr
+    done = commands.run("trainers.teach", *given, check=True)
     assert "teacher judged 300 queries" in done.stdout
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["test"] == {}  # nobody judged what it would be measured by
@@ -149,8 +148,7 @@ def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, t
     assert len(sc.load(run).search(["a small city"], k=3)[0]) == 3
     assert (run / "lexical_model" / "1").is_dir()
     np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
-    again = commands.run("trainers.teach", *given)  # as after an interruption
-    assert again.returncode == 0, again.stderr
+    commands.run("trainers.teach", *given, check=True)  # as after an interruption
     assert (run / "lexical_model" / "2").is_dir()
     arrays[2] = vectors.queries[::-1]
     np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
@@ -158,8 +156,7 @@ def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, t
     distilled = tmp_path / "distilled"
     replaced = "--encoder=tests.foreign_encoders.stand_in:encode", f"--run_dir={distilled}"
     replaced = *replaced, f"--output_dir={tmp_path}/by_stand_in", "--distill"
-    done = commands.run("trainers.teach", *given, *replaced)
-    assert done.returncode == 0, done.stderr
+    commands.run("trainers.teach", *given, *replaced, check=True)
     settings = RunDirectory.load(distilled).settings()
     assert settings.retrieval.retriever == "lexical+encoder"
     assert settings.of(data.EncoderSettings).distill
@@ -190,7 +187,6 @@ def test_python_teaches_and_trains(world):
 def test_an_encoder_is_evaluated_beside_runs(commands, tmp_path):
     given = ["--encoder=tests.foreign_encoders.stand_in:encode", "--toy_entities=300"]
     given += [f"--cache_dir={tmp_path}/cache", f"--output_dir={tmp_path}/rival"]
-    done = commands.run("trainers.evaluate", *given)
-    assert done.returncode == 0, done.stderr
+    commands.run("trainers.evaluate", *given, check=True)
     assert 0 < json.loads((tmp_path / "rival" / "metrics.json").read_text())["test"]["NDCG@5"] < 1
     assert (tmp_path / "rival" / "test").is_dir()

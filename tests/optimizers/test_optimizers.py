@@ -11,7 +11,6 @@ from tf_smoothclir import optimizers as module
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.optimizers import OPTIMIZERS, LazyAdam, RowRMSprop, SparseRMSprop, make_optimizer
 from tf_smoothclir.optimizers.gradients import clipped
-from tf_smoothclir.optimizers.sparse_optimizer import loss_factor
 from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
 
 ROWS, DIM = 6, 3
@@ -20,7 +19,7 @@ _SLOTS = "_momentums", "_velocities", "_accumulators", "_mean_squares"
 every_kind = cases("kind", *OPTIMIZERS.values(), SparseAdagrad)
 OPTIONS = {
     LazyAdam: {"beta_1": 0.8, "beta_2": 0.99, "global_clipnorm": 2.0, "unique_rows": True},
-    SparseRMSprop: {"rho": 0.8, "unique_rows": True, "scaled_gradients": True},
+    SparseRMSprop: {"rho": 0.8, "unique_rows": True},
 }
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-7
 sparse_and_dense = cases("sparse", True, False, ids=["sparse", "dense"])
@@ -57,8 +56,6 @@ def test_optimizers_as_they_are_made_for_training(name):
     assert make_optimizer(name).learning_rate.numpy() == pytest.approx(module.LEARNING_RATE)
     assert getattr(optimizer, "names_all_rows", False) == (name == "lazy_adam")
     assert getattr(optimizer, "unique_rows", False) == (name != "adam")
-    assert (loss_factor(optimizer) != 1.0) == (name == "rmsprop")
-    assert loss_factor(OPTIMIZERS[name]()) == loss_factor(keras.optimizers.SGD()) == 1.0
 
 
 @every_kind
@@ -228,24 +225,6 @@ def test_rmsprop_is_adam_without_momentum_whichever_rows_are_touched(rho, sparse
         step(tf.constant(rows), tf.constant(rng.normal(size=(len(rows), DIM)) * scale, tf.float32))
     np.testing.assert_allclose(pairs[0][1], pairs[1][1], atol=1e-5)
     assert np.abs(pairs[0][1] - table()).max() > 0.5
-
-
-@sparse_and_dense
-def test_rmsprop_of_scaled_gradients_is_that_of_plain_ones(sparse):
-    # With rho 0.5 the scale starts over every 40 steps.
-    optimizers = [SparseRMSprop(RATE, rho=0.5, scaled_gradients=scaled) for scaled in (False, True)]
-    variables, scales = [tf.Variable(table()), tf.Variable(table())], []
-    for gradient in random_gradients(steps=90):
-        for optimizer, variable in zip(optimizers, variables):
-            scale = tf.cast(loss_factor(optimizer), tf.float32).numpy()
-            given = slices([1, 4], scale * gradient[[1, 4]])
-            if not sparse:
-                given = tf.convert_to_tensor(given)
-            optimizer.apply_gradients([(given, variable)])
-        scales.append(scale)
-    np.testing.assert_allclose(variables[1], variables[0], rtol=1e-5)
-    assert scales[0] == scales[40] == scales[80] == pytest.approx(0.5**-0.5)
-    assert max(scales) == pytest.approx(0.5**-20)
 
 
 @cases("rho", 0.5, 0.999)

@@ -37,11 +37,6 @@ def drmm_counts(of_word, bins=30):
     return counts
 
 
-def softmax(values):
-    powers = [math.exp(value) for value in values]
-    return [power / sum(powers) for power in powers]
-
-
 def drmm_score(query, document, queries, documents, weights):
     """DRMM with its weights by name; word vectors have length 1 in the gate."""
     score = 0.0
@@ -49,12 +44,12 @@ def drmm_score(query, document, queries, documents, weights):
     if not words:
         return score
     of_words = (queries[i] / np.linalg.norm(queries[i]) for i in words)
-    gates = softmax([weights["gate"][:, 0] @ vector for vector in of_words])
-    for gate, of_word in zip(gates, cosines(query, document, queries, documents)):
+    powers = [math.exp(weights["gate"][:, 0] @ vector) for vector in of_words]
+    for power, of_word in zip(powers, cosines(query, document, queries, documents)):
         logs = np.log1p(drmm_counts(of_word))
         inner = np.tanh(logs @ weights["hidden"] + weights["hidden_bias"])
-        score += gate * (inner @ weights["output_weight"] + weights["output_bias"])[0]
-    return score
+        score += power * (inner @ weights["output_weight"] + weights["output_bias"])[0]
+    return score / sum(powers)
 
 
 def interaction_map(similarities, kind, eta):
@@ -80,16 +75,13 @@ def convolved(cells, weights, bias):
     return found
 
 
-def pooling_rows(n, part, parts=5):
-    return range(math.floor(part * n / parts), math.ceil((part + 1) * n / parts))
-
-
 def match_pyramid_score(maps, convolutions, biases, weights, parts=5):
     """MatchPyramid over one map for each channel, none of them empty."""
     features = []
     for cells, kernel, bias in zip(maps, convolutions, biases):
         found = convolved(cells, kernel, bias)
         for part in range(parts):
-            features += list(found[list(pooling_rows(len(cells), part))].max(axis=(0, 1)))
+            begin, end = part * len(cells) / parts, (part + 1) * len(cells) / parts
+            features += list(found[math.floor(begin) : math.ceil(end)].max(axis=(0, 1)))
     inner = np.maximum(0, np.array(features) @ weights["hidden"] + weights["hidden_bias"])
     return (inner @ weights["output_weight"] + weights["output_bias"])[0]

@@ -67,10 +67,6 @@ def proportional_odds(score: float, grade: int, thresholds) -> float:
 def cumulative_logits(score: float, grade: int, thresholds, temperature: float = 1.0) -> float:
     """-log(σ((θ_y - r) / T) - σ((θ_{y-1} - r) / T)), the difference taken as it stands."""
     edges = [-math.inf, *thresholds, math.inf]
-
-    def sigmoid(x):
-        return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
-
     upper = sigmoid((edges[grade + 1] - score) / temperature)
     lower = sigmoid((edges[grade] - score) / temperature)
     return -math.log(upper - lower)
@@ -97,7 +93,8 @@ def mean_loss(loss, labels, scores, weights=None) -> float:
 
 def softmax(scores, grades) -> float:
     """-Σ_i g_i log(exp(s_i) / Σ_j exp(s_j))."""
-    return -sum(grade * (s - _log_sum_exp(scores)) for s, grade in zip(scores, grades))
+    log_sum = math.log(math.fsum(map(math.exp, scores)))
+    return -sum(grade * (s - log_sum) for s, grade in zip(scores, grades))
 
 
 def ordinal_softmax(scores, grades, weight=0.1) -> float:
@@ -108,10 +105,6 @@ def ordinal_softmax(scores, grades, weight=0.1) -> float:
             odds = sum(math.exp(t - s) for t, other in zip(scores, grades) if other < grade)
             total += weight ** (max(grades) - grade) * math.log1p(odds)
     return total
-
-
-def _log_sum_exp(values) -> float:
-    return math.log(math.fsum(math.exp(value) for value in values))
 
 
 def cnn(words, filters, biases, kernel, bias, as_published=False) -> np.ndarray:

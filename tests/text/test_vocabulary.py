@@ -10,12 +10,7 @@ import tensorflow as tf
 
 from tests.cases import cases
 from tests.text.test_tokenizer import SCRIPTS, tokens
-from tf_smoothclir.encoder.word_evidence import (
-    MOST_CHARACTERS_OF_WORD,
-    NGRAMS,
-    NOTHING,
-    WORDS,
-)
+from tf_smoothclir.encoder.word_evidence import MOST_CHARACTERS_OF_WORD, NGRAMS, NOTHING, WORDS
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import evidence, vocabulary
 from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary

@@ -30,6 +30,7 @@ RANDOM = np.random.default_rng(4)
 # The last part of positions begins at 160.
 LONG = [RANDOM.integers(2, 8, length).tolist() for length in (161, 0, 400, 9)]
 SIZE, DIM, BUCKETS = 8, 3, 11
+TABLE = keras.initializers.RandomNormal(stddev=1.0, seed=1)
 # By word id: padding, unknown, three of a vocabulary of 5, those that only their spelling tells.
 NGRAMS = [[], [], [0, 1, 2], [2, 2], [], [3, 4, 0], [9], [1]]
 WEIGHTS = np.array([1, 9.5, 1e-3, 0.2, 1, 3, 25, 0.7])
@@ -77,8 +78,7 @@ def padded(texts, length=None):
 
 
 def make(kind="plain", **options):
-    table = keras.initializers.RandomNormal(stddev=1.0, seed=1)
-    options = {"vocabulary_size": SIZE, "embeddings_initializer": table, **KINDS[kind], **options}
+    options = {"vocabulary_size": SIZE, "embeddings_initializer": TABLE, **KINDS[kind], **options}
     tower = AveragePoolingTower(dim=DIM, **options)
     tower.build()
     if tower.token_weights != "none":
@@ -286,8 +286,7 @@ def test_invalid_arguments_are_named(name, value, message):
 
 
 def make_reader(kind, **kwargs):
-    table = keras.initializers.RandomNormal(stddev=1.0, seed=1)
-    tower = kind(READER_SIZE, DIM, embeddings_initializer=table, **kwargs)
+    tower = kind(READER_SIZE, DIM, embeddings_initializer=TABLE, **kwargs)
     tower.build()
     return tower
 

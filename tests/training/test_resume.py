@@ -54,8 +54,7 @@ def results(run):
 def test_a_run_that_is_stopped_everywhere_is_an_undisturbed_one(commands, tiny_dir, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     flags = [*FLAGS, f"--data_dir={tiny_dir}", f"--cache_dir={tmp_path}/cache"]
-    done = commands.run("trainers.train", *flags, f"--output_dir={whole}")
-    assert done.returncode == 0, done.stderr
+    commands.run("trainers.train", *flags, f"--output_dir={whole}", check=True)
     flags.append(f"--output_dir={stopped}")
     messages = []
     for place, number in STOPS:
@@ -69,8 +68,7 @@ def test_a_run_that_is_stopped_everywhere_is_an_undisturbed_one(commands, tiny_d
             assert "Traceback" not in end.stderr
         lines = end.stderr.splitlines()
         messages.append([line for line in lines if line.startswith(("Continuing", "Epoch"))])
-    done = commands.run("trainers.train", *flags)
-    assert done.returncode == 0, done.stderr
+    commands.run("trainers.train", *flags, check=True)
     # Killed after its third step, which is saved before the signal.
     assert messages[:2] == [[], ["Continuing after epoch 0, step 3"]]
     assert messages[2][0] == "Continuing after epoch 0, step 8"

@@ -184,8 +184,7 @@ def test_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, 
     (other / "en2de.rel").write_text("0\td1\t1\n")
     (run.evaluation / "metrics.json").write_text("the run's own")
     arguments = [f"--run_dir={run.path}", f"--data_dir={other}", f"--cache_dir={tmp_path}/cache"]
-    done = commands.run("trainers.evaluate", *arguments)
-    assert done.returncode == 0, done.stderr
+    done = commands.run("trainers.evaluate", *arguments, check=True)
     assert (run.evaluation / "metrics.json").read_text() == "the run's own"
     (out,) = run.evaluation.glob("on-other-en-*")
     found = json.loads((out / "metrics.json").read_text())["test"]

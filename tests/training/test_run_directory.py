@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from unittest import mock
 
 import pytest
 
 from tests.cases import cases
+from tests.command_line.forked import program
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
@@ -55,8 +54,7 @@ def snapshot(path):
 
 def settings_by_flags(*lines):
     """What each line of flags gives, in a process of its own: flags belong to a whole process."""
-    command = [sys.executable, "-c", READ_FLAGS, *lines]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return program(READ_FLAGS, *lines)[0].splitlines()
 
 
 def test_flags_txt_is_a_flag_file_that_gives_the_settings_back_and_flags_override_presets(tmp_path):

@@ -7,7 +7,6 @@ import gc
 import itertools
 import json
 import math
-import os
 import random
 import resource
 import shutil
@@ -408,17 +407,17 @@ def test_trials_of_a_hybrid_have_its_metrics(tiny, tmp_path):
     load_models(RunDirectory.load(tmp_path / "out" / "trials" / results[0].id))  # does not raise
 
 
-def die(directory):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fail(directory):
-    raise InputError("no data")
+def fail(message):
+    raise InputError(message)
 
 
 @pytest.mark.slow
-@cases("function, end", (die, "was killed 3 times"), (fail, "failed with exit code 1"))
-def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, end):
+@cases(
+    "work, end",
+    ((signal.raise_signal, signal.SIGKILL), "was killed 3 times"),
+    ((fail, "no data"), "failed with exit code 1"),
+)
+def test_a_worker_that_cannot_work_ends_the_search(tmp_path, work, end):
     oracle = GridOracle(SPACE, tmp_path / "state", objective="MAP", max_trials=3, seed=1)
 
     def make_tuner():
@@ -426,7 +425,7 @@ def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, end):
         return tuner.TrialTuner(oracle, None, [], tmp_path)
 
     with pytest.raises(InputError, match=f"worker0 {end}"):
-        run_local_workers(make_tuner, 1, function, tmp_path)
+        run_local_workers(make_tuner, 1, *work)
     assert role() == ""
 
 

@@ -11,8 +11,7 @@ from tf_smoothclir import LazyAdam, SmoothOrdinalSearchLoss, TwoTower
 
 
 def test_two_devices_learn_what_one_does(commands):
-    done = commands.run("tests.two_tower.test_replicas")
-    assert done.returncode == 0, done.stderr
+    done = commands.run("tests.two_tower.test_replicas", check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     # Gradients of devices are added: were a loss not divided, they would be twice as large.
     assert found["together"] == pytest.approx(found["alone"], rel=1e-5)

@@ -14,6 +14,7 @@ from concurrent import futures
 import pytest
 
 from tests.cases import cases
+from tests.command_line.forked import program
 from tf_smoothclir.utils import errors, printing, progress_display
 from tf_smoothclir.utils.progress import progress_bar, progress_shown
 
@@ -67,9 +68,7 @@ def test_a_terminal_shows_numbers_loss_and_whole_log_lines():
 def test_quiet_by_verbosity_and_without_a_terminal_where_rich_is_not_even_loaded():
     assert "pairs" not in on_terminal(verbosity=-1)
     code = WORK.format(verbosity=0) + "import sys; assert 'rich' not in sys.modules"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert "pairs" not in done.stderr
+    assert "pairs" not in program(code)[1]
 
 
 def test_bars_of_several_threads_share_one_display_which_an_error_ends(capsys):

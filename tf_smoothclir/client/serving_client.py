@@ -260,8 +260,8 @@ def _json(text: bytes) -> str | dict[str, str]:
 
 def _array(values) -> np.ndarray:
     array = np.array(values)
-    if array.dtype.kind == "U":
-        return np.array(np.frompyfunc(str.encode, 1, 1)(array.astype(object)), object)
+    if array.dtype.kind == "U":  # which drops NUL at an end
+        return np.array(np.frompyfunc(str.encode, 1, 1)(np.array(values, object)), object)
     return array.astype(np.int32 if array.dtype.kind == "i" else np.float32)
 
 

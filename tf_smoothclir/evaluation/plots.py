@@ -18,13 +18,12 @@ from tf_smoothclir.storage.files import write_bytes
 # Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 _MARKERS = "os^vDPX*<>"
-_LEFT, _RIGHT, _BOTTOM, _TOP = 0.9, 0.15, 0.55, 0.4  # margins, in inches
 
 
 def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
     """Draws training loss and validation metrics by epoch."""
     epochs = [record["epoch"] for record in history]
-    figure, (left, right) = _panels(10, 4, columns=2)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     left.plot(epochs, [record["loss"] for record in history], "o-", color=COLOURS[0])
     left.set(title="Training loss", xlabel="epoch", ylabel="mean loss of a pair")
     left.set_ylim(bottom=0)
@@ -51,7 +50,7 @@ def score_density(
     path: str | os.PathLike, scores_by_grade: Sequence[np.ndarray], thresholds: Sequence[float]
 ) -> None:
     """Draws the distribution of the scores of each grade (Liu et al. 2020, figure 3)."""
-    figure, axes = _panels(6, 4)
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     bins = np.linspace(-1, 1, 81)
     for grade, scores in enumerate(scores_by_grade):
         if len(scores):
@@ -76,20 +75,6 @@ def score_density(
     axes.set_xlim(-1, 1)
     axes.legend(loc="upper left", fontsize="small")
     save_png(figure, path)
-
-
-def _panels(width: float, height: float, columns: int = 1):
-    """A figure of some inches, and its axes side by side."""
-    # Margins are fixed: a layout that is computed would take two thirds of the time of a plot.
-    figure, axes = plt.subplots(1, columns, figsize=(width, height))
-    figure.subplots_adjust(
-        left=_LEFT / width,
-        right=1 - _RIGHT / width,
-        bottom=_BOTTOM / height,
-        top=1 - _TOP / height,
-        wspace=0.2,
-    )
-    return figure, axes
 
 
 def save_png(figure, path: str | os.PathLike, *, dpi: int = 120) -> None:

@@ -268,7 +268,7 @@ class SearchedTowers:
 
 
 def training_query_vectors(towers: Towers, data: DataSettings) -> np.ndarray | None:
-    """Encodes training queries, to measure the recall with; None if the set is gone."""
+    """Encodes training queries, to measure the recall with; None if the set or all are gone."""
     try:
         source = source_of(data)
         queries = itertools.islice(source.queries(), dense_half.RECALL_QUERIES)
@@ -276,4 +276,4 @@ def training_query_vectors(towers: Towers, data: DataSettings) -> np.ndarray | N
     except InputError as error:
         logging.warning("The queries of the training run are missing: %s", error)
         return None
-    return dense_half.encode_texts(towers.encoder("query"), texts)
+    return dense_half.encode_texts(towers.encoder("query"), texts) if texts else None

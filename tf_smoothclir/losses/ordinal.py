@@ -137,9 +137,7 @@ class SegmentMeanSquaredError(ThresholdLoss):
         >>> print(loss([0, 1, 2, -1], scores).numpy().round(4))
         [0.25 0.   0.25 0.  ]
 
-    Args:
-        thresholds: θ_1 < ... < θ_{K-1}, strictly inside (-1, 1); the default is the paper's.
-        **kwargs: `reduction` and `name` of `RankingLoss`.
+    See `ThresholdLoss` for the arguments.
     """
 
     def call(self, y_true, y_pred):
@@ -164,9 +162,7 @@ class ProportionalOdds(ThresholdLoss):
         >>> print(loss([0, 1, 2, -1], scores).numpy().round(4))
         [0.9564 1.1519 1.2475 0.    ]
 
-    Args:
-        thresholds: θ_1 < ... < θ_{K-1}, strictly inside (-1, 1); the default is the paper's.
-        **kwargs: `reduction` and `name` of `RankingLoss`.
+    See `ThresholdLoss` for the arguments.
     """
 
     def call(self, y_true, y_pred):

@@ -20,8 +20,6 @@ def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Op
     """An optimizer for `TwoTower`, by its name; a learning rate of 0 stands for `LEARNING_RATE`."""
     kind = OPTIMIZERS[name]
     options = {"unique_rows": True} if issubclass(kind, SparseOptimizer) else {}
-    if kind is SparseRMSprop:
-        options["scaled_gradients"] = True
     return kind(learning_rate=learning_rate or LEARNING_RATE, **options)
 
 

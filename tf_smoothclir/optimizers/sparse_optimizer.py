@@ -7,11 +7,6 @@ from tf_smoothclir._compat.keras_api import RowOptimizer, tf_variable
 from tf_smoothclir.optimizers.gradients import each_row_once
 
 
-def loss_factor(optimizer: keras.optimizers.Optimizer) -> tf.Tensor | float:
-    """What the loss must be multiplied by before it is differentiated; 1 for Keras's optimizers."""
-    return optimizer.loss_factor() if isinstance(optimizer, SparseOptimizer) else 1.0
-
-
 def check_replicas(optimizer: keras.optimizers.Optimizer) -> None:
     """Checks that the optimizer trains as many replicas as the strategy in scope has."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
@@ -39,10 +34,6 @@ class SparseOptimizer(RowOptimizer):
         """Creates the optimizer; with `unique_rows`, sparse gradients never name a row twice."""
         super().__init__(*args, **kwargs)
         self.unique_rows = unique_rows
-
-    def loss_factor(self) -> tf.Tensor | float:
-        """Returns what the loss must be multiplied by before it is differentiated, a scalar."""
-        return 1.0
 
     def update(self, gradient, variable, rate):
         """Updates the rows that a sparse gradient names, or all rows by a dense gradient."""

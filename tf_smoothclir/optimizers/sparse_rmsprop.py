@@ -83,8 +83,6 @@ class SparseRMSprop(SparseAdagrad):
         rho: Decay of the mean square in a step, inside (0, 1); Adam's beta_2.
         epsilon: Added to the root, as in Keras's Adam. It matters: the gradients of rare words are
             not much larger.
-        scaled_gradients: Gradients come multiplied by `gradient_scale()`, because the loss was.
-            This saves one pass over all of them.
         **kwargs: Of `SparseOptimizer` and of the Keras optimizer.
 
     Raises:
@@ -96,7 +94,6 @@ class SparseRMSprop(SparseAdagrad):
         learning_rate=0.01,
         rho: float = 0.999,
         epsilon=1e-7,
-        scaled_gradients: bool = False,
         name="SparseRMSprop",
         **kwargs,
     ):
@@ -104,29 +101,19 @@ class SparseRMSprop(SparseAdagrad):
         if not 0 < rho < 1:
             raise ValueError(f"rho must be inside (0, 1), but is {rho!r}. The default is 0.999.")
         self.rho = rho
-        self.scaled_gradients = scaled_gradients
         self._period = math.ceil(math.log(_LARGEST_SCALE) / -math.log(rho))
-
-    def loss_factor(self):
-        """Returns `gradient_scale()` if gradients come scaled."""
-        return self.gradient_scale() if self.scaled_gradients else 1.0
-
-    def gradient_scale(self) -> tf.Tensor:
-        """Returns rho^(-(step + 1) / 2), a float64 scalar; step counts from the last scaling."""
-        step = self.iterations % self._period
-        return self.rho ** (-0.5 * tf.cast(step + 1, tf.float64))
 
     def update_rows(self, gradient, variable, rate):
         accumulator = self.slot(self._accumulators, variable)
+        step = self.iterations % self._period  # since the last scaling
         tf.cond(
-            self.iterations % self._period == 0,
+            step == 0,
             lambda: _scale_in_place(accumulator, self.rho**self._period),
             lambda: None,
         )
         wide, dtype = tf.float64, variable.dtype  # the powers need it
-        scale = self.gradient_scale()
-        if not self.scaled_gradients:
-            gradient = scaled(gradient, tf.cast(scale, dtype))
+        scale = self.rho ** (-0.5 * tf.cast(step + 1, wide))
+        gradient = scaled(gradient, tf.cast(scale, dtype))
         correction = 1 - self.rho ** tf.cast(self.iterations + 1, wide)
         rate = tf.cast(rate, wide) * tf.sqrt(correction / (1 - self.rho))
         epsilon = self.epsilon * scale / math.sqrt(1 - self.rho)
@@ -134,8 +121,7 @@ class SparseRMSprop(SparseAdagrad):
 
     def get_config(self):
         """Returns the arguments of the constructor."""
-        config = {"rho": self.rho, "scaled_gradients": self.scaled_gradients}
-        return {**super().get_config(), **config}
+        return {**super().get_config(), "rho": self.rho}
 
 
 def _scale_in_place(variable: tf.Variable, factor: float) -> None:

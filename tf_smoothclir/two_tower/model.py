@@ -17,7 +17,6 @@ from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.losses.labels import after, check_grades
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
-from tf_smoothclir.optimizers.sparse_optimizer import loss_factor
 from tf_smoothclir.towers.text_tower import word_table
 from tf_smoothclir.towers.word_table import WordTableTower, check_precision
 from tf_smoothclir.two_tower.batches import BatchModel, ScoringModel, listed_pairs
@@ -230,16 +229,14 @@ class TwoTower(BatchModel):
             for of_dim in shorter:
                 loss += CUT_WEIGHT * self.compute_loss(inputs, grades, of_dim, weights)
             loss /= 1 + CUT_WEIGHT * len(shorter)
-            scale = tf.cast(loss_factor(self.optimizer), loss.dtype)
-            scaled_loss = scale * loss
         self.check_trainable()  # only now, because the first batch may have built the model
-        gradients = tape.gradient(scaled_loss, self.trainable_variables)
+        gradients = tape.gradient(loss, self.trainable_variables)
         if not self._names_rows_once(inputs):
             gradients = [each_row_once(gradient) for gradient in gradients]
         pairs, terms = listed_pairs(inputs, grades), self.num_terms(inputs, grades)
         if exchange:
             gradients, (loss,), pairs, terms = exchange(gradients, [loss], pairs, terms)
-        norm = tf.linalg.global_norm(gradients) / scale
+        norm = tf.linalg.global_norm(gradients)
         if self.clip_norm:
             gradients = clipped(gradients, norm, self.clip_norm)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))

@@ -5,6 +5,7 @@ import gc
 import os
 import re
 import resource
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,7 +22,8 @@ def peak_memory() -> int:
     # this one.
     if _STATUS.exists():
         return memory_in_status("VmHWM")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def memory_in_status(name: str) -> int:

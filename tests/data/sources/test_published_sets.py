@@ -196,6 +196,11 @@ def test_fingerprints_follow_the_content_and_splits_are_drawn(data_dir, local_co
     source = prepared(local_copy, tmp_path / "without splits")
     expected = RetrievalSet.load(WikiClirDirectory(local_copy, "fr"))
     assert source.splits() == dict(zip(expected.query_ids, np.array(SPLITS)[expected.splits]))
+    with open(local_copy / "wiki_en.queries", "a") as file:
+        print("50", "Storm", "nobody judged it, so it needs no split", sep="\t", file=file)
+    (local_copy / "splits.tsv").write_text("".join(f"{id_}\ttrain\n" for id_ in expected.query_ids))
+    source = prepared(local_copy, tmp_path / "train alone")
+    assert source.splits() == dict.fromkeys(expected.query_ids, "train")
 
 
 def test_a_bad_line_stops_the_preparation_with_its_place(local_copy, tmp_path):

@@ -1,15 +1,13 @@
 """The toy world: what is promised to its readers, in every language."""
 
-import os
 import re
 import string
-import subprocess
-import sys
 from collections import Counter, defaultdict
 
 import pytest
 
 from tests.cases import cases
+from tests.command_line.forked import program
 from tf_smoothclir.data.sources.toy_languages import ATTRIBUTES, KINDS, LANGUAGES, load_language
 from tf_smoothclir.data.sources.toy_world import ToyWorld, entity_name, example_queries
 from tf_smoothclir.utils.errors import InputError
@@ -64,10 +62,8 @@ def test_the_same_in_another_process():
     script = f"""
 from tests.data.sources.test_toy_world import content_of
 print(ascii(content_of{settings}))"""
-    environment = {**os.environ, "PYTHONHASHSEED": "4711"}
-    child = [sys.executable, "-c", script]
-    printed = subprocess.check_output(child, env=environment, text=True).strip()
-    assert printed == ascii(content_of(*settings))
+    printed, _ = program(script, PYTHONHASHSEED="4711")
+    assert printed.strip() == ascii(content_of(*settings))
     world = ToyWorld(*settings)
     others = [(), ("fr", "en", 2001), ("fr", "en", 2000, 14), ("it",), ("it", "fr"), ("en", "fr")]
     assert len({ToyWorld(*each).fingerprint() for each in others}) == len(others)

@@ -136,8 +136,7 @@ def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(
     flags = [f"--{name}={value}" for name, value in SETTINGS.items()]
     flags += ["--tune_epochs=0", f"--cache_dir={work_dir / 'cache'}", "--verbosity=-1"]
     flags += [f"--output_dir={work_dir / 'command'}"]
-    done = commands.run("tf_smoothclir.papers.reproduce", "table2", *flags)
-    assert done.returncode == 0, done.stderr
+    done = commands.run("tf_smoothclir.papers.reproduce", "table2", *flags, check=True)
     assert done.stdout == f"Report: {work_dir / 'command'}/report.md\n"
     (warning,) = done.stderr.splitlines()
     assert warning.startswith(f"{SET}: only 60 test queries.")

@@ -100,7 +100,8 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
     def _split_generators(self, dl_manager: tfds.download.DownloadManager) -> dict[str, Iterator]:
         directory = self._directory or _published(dl_manager)
         retrieval_set = RetrievalSet.load(WikiClirDirectory(directory, self.builder_config.name))
-        present = [SPLITS[index] for index in np.unique(retrieval_set.splits)]
+        # A query without a split, which has no judgments, is in none.
+        present = [split for n, split in enumerate(SPLITS) if (retrieval_set.splits == n).any()]
         source = retrieval_set.source
         queries = {split: self._generate_examples(retrieval_set, split) for split in present}
         return {**queries, DOCUMENTS: _documents(source)}
