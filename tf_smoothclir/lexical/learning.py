@@ -21,7 +21,13 @@ from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs, TableChoices
-from tf_smoothclir.lexical.validation import Validation, best_weight, feedback_variants, is_better
+from tf_smoothclir.lexical.validation import (
+    Validation,
+    best_of_better,
+    best_weight,
+    feedback_variants,
+    is_better,
+)
 from tf_smoothclir.lexical.word_weights import (
     candidate_features,
     hard_candidates,
@@ -131,8 +137,7 @@ class TableLearner:
         if self._texts.retrieval_set.source.is_judged and not self.keeps_choices:
             # Sentences say nothing of documents.
             model = self.with_best_factors_and_feedback(model)
-        seconds = round(time.monotonic() - self._begin, 3)
-        model = dataclasses.replace(model, seconds=seconds)
+        model = dataclasses.replace(model, seconds=round(time.monotonic() - self._begin, 3))
         logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
         vars(self._texts).pop("similar_words", None)  # large, and of no more use
         return model
@@ -188,7 +193,7 @@ class TableLearner:
         best = best_of(PositionProfile(height, best.decay) for height in HEIGHTS)
         # A table that is learned with a profile may rank worse than this one does with it.
         rising = [choices, choices._replace(profile=best)]
-        return self._last_better(rising, may_fall=True)
+        return self._best_of_better(rising, may_fall=True)
 
     def _best_title_weight(self, choices: TableChoices) -> TableChoices:
         """Choices with a weight of words of titles: more if that is better beyond chance."""
@@ -198,14 +203,14 @@ class TableLearner:
             return choices
         heavier = (dataclasses.replace(choices.profile, title=one) for one in TITLE_WEIGHTS)
         rising = [choices, *(choices._replace(profile=profile) for profile in heavier)]
-        return self._last_better(rising, may_fall=False)
+        return self._best_of_better(rising, may_fall=False)
 
     def _best_lower_grades(self, choices: TableChoices) -> TableChoices:
         """Choices with a weight of lower grades: more if that is better beyond chance."""
         can_choose = len(self._mates.queries) and len(self._documents.pairs.lower.queries)
         weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
         rising = [choices._replace(lower_grades=weight) for weight in weights]
-        return self._last_better(rising, may_fall=True)
+        return self._best_of_better(rising, may_fall=True)
 
     def _best_order(self, choices: TableChoices) -> TableChoices:
         """Choices without the order of words, if that is better beyond chance."""
@@ -213,7 +218,7 @@ class TableLearner:
         # their few words, those that stand elsewhere are missed.
         if self._can_choose and choices.in_order:
             rising = [choices, choices._replace(in_order=False)]
-            choices = self._last_better(rising, may_fall=True)
+            choices = self._best_of_better(rising, may_fall=True)
         if choices.in_order:
             logging.info("The words of pairs stand in about the same order, which the table uses")
         return choices
@@ -223,17 +228,12 @@ class TableLearner:
         if not self._can_choose or choices.in_order:
             return choices
         rising = [choices._replace(agreement=share) for share in (0.0, *AGREEMENTS)]
-        return self._last_better(rising, may_fall=True)
+        return self._best_of_better(rising, may_fall=True)
 
-    def _last_better(self, rising: Sequence[TableChoices], *, may_fall: bool) -> TableChoices:
-        """Of `_measured` tables, the last that is better beyond chance than the best before it."""
-        best = rising[0]
-        for table in rising[1:]:
-            gains = self._measured(table) - self._measured(best)
-            falls = not may_fall and (np.nanmean(gains, axis=0) < 0).any()
-            if not falls and is_better(self._measured(table), self._measured(best)):
-                best = table
-        return best
+    def _best_of_better(self, rising: Sequence[TableChoices], *, may_fall: bool) -> TableChoices:
+        """The best of `_measured` tables that are better than the first beyond chance, or that."""
+        measured = list(map(self._measured, rising)) if rising[1:] else []
+        return rising[best_of_better(measured, may_fall)]
 
     def _measured(self, choices: TableChoices) -> np.ndarray:
         """Measures a table alone, once; returns what `Validation.per_query` does."""

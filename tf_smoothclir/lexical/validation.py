@@ -108,6 +108,17 @@ def is_better(measured: np.ndarray, other: np.ndarray, counted: Sequence[int] = 
     return bool(mean[0] > error[0] and (mean >= -error).all())
 
 
+def best_of_better(measured: Sequence[np.ndarray], may_fall: bool) -> int:
+    """The best of rankings that are better than the first beyond chance; else 0."""
+    # Of two that differ by chance, both may be much better than the first.
+    best = 0
+    for number, other in enumerate(measured):
+        falls = not may_fall and (np.nanmean(other - measured[0], axis=0) < 0).any()
+        if not falls and is_better(other, measured[0]) and quality(other) > quality(measured[best]):
+            best = number
+    return best
+
+
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
     """Yields scores with feedback of each of `FEEDBACK_WEIGHTS`, `[queries, documents]` float32."""
     similarities = feedback.similarities(scores)
