@@ -148,8 +148,9 @@ class TableLearner:
             choices = _choices_of(self._initial.model)
         else:
             plain = self._documents.pairs.plain_choices
-            choices = self._best_title_weight(self._best_profile(plain))
-            choices = self._best_agreement(self._best_order(self._best_lower_grades(choices)))
+            choices = self._best_order(self._best_title_weight(self._best_profile(plain)))
+            choices = self._best_lower_grades(self._best_agreement(choices))
+            choices = self._best_agreement(choices)  # which pairs of lower grades need more
         profile = choices.profile
         self._dictionary_share = self._best_dictionary_share(choices)
         fields = (profile,) if profile == FLAT else (profile, FLAT)
@@ -208,8 +209,8 @@ class TableLearner:
     def _best_lower_grades(self, choices: TableChoices) -> TableChoices:
         """Choices with a weight of lower grades: more if that is better beyond chance."""
         can_choose = len(self._mates.queries) and len(self._documents.pairs.lower.queries)
-        weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
-        rising = [choices._replace(lower_grades=weight) for weight in weights]
+        weights = LOWER_GRADES if can_choose else ()
+        rising = [choices, *(choices._replace(lower_grades=weight) for weight in weights)]
         return self._best_of_better(rising, may_fall=True)
 
     def _best_order(self, choices: TableChoices) -> TableChoices:
@@ -217,8 +218,9 @@ class TableLearner:
         # Names with their adjectives before or after them are likelier near the diagonal, but of
         # their few words, those that stand elsewhere are missed.
         if self._can_choose and choices.in_order:
-            rising = [choices, choices._replace(in_order=False)]
-            choices = self._best_of_better(rising, may_fall=True)
+            choices = self._best_of_better(
+                [choices, choices._replace(in_order=False)], may_fall=True
+            )
         if choices.in_order:
             logging.info("The words of pairs stand in about the same order, which the table uses")
         return choices
@@ -227,8 +229,8 @@ class TableLearner:
         """Choices with agreement of words in no order: more if it is better beyond chance."""
         if not self._can_choose or choices.in_order:
             return choices
-        rising = [choices._replace(agreement=share) for share in (0.0, *AGREEMENTS)]
-        return self._best_of_better(rising, may_fall=True)
+        more = [choices._replace(agreement=one) for one in AGREEMENTS if one > choices.agreement]
+        return self._best_of_better([choices, *more], may_fall=True)
 
     def _best_of_better(self, rising: Sequence[TableChoices], *, may_fall: bool) -> TableChoices:
         """The best of `_measured` tables that are better than the first beyond chance, or that."""
