@@ -293,7 +293,7 @@ def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
     def weighed(self, choices):
         return choices._replace(lower_grades=0.1)
 
-    monkeypatch.setattr(TableLearner, "_best_lower_grades", weighed)
+    monkeypatch.setattr(TableLearner, "_best_agreement", weighed)
     model = TableLearner(texts, seed=13).model()
     assert model.lower_grades == 0.1
     pairs = training_pairs.TrainingPairs(texts)

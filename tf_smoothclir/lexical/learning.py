@@ -149,8 +149,7 @@ class TableLearner:
         else:
             plain = self._documents.pairs.plain_choices
             choices = self._best_order(self._best_title_weight(self._best_profile(plain)))
-            choices = self._best_lower_grades(self._best_agreement(choices))
-            choices = self._best_agreement(choices)  # which pairs of lower grades need more
+            choices = self._best_agreement(choices)
         profile = choices.profile
         self._dictionary_share = self._best_dictionary_share(choices)
         fields = (profile,) if profile == FLAT else (profile, FLAT)
@@ -206,31 +205,30 @@ class TableLearner:
         rising = [choices, *(choices._replace(profile=profile) for profile in heavier)]
         return self._best_of_better(rising, may_fall=False)
 
-    def _best_lower_grades(self, choices: TableChoices) -> TableChoices:
-        """Choices with a weight of lower grades: more if that is better beyond chance."""
-        can_choose = len(self._mates.queries) and len(self._documents.pairs.lower.queries)
-        weights = LOWER_GRADES if can_choose else ()
-        rising = [choices, *(choices._replace(lower_grades=weight) for weight in weights)]
-        return self._best_of_better(rising, may_fall=True)
-
     def _best_order(self, choices: TableChoices) -> TableChoices:
         """Choices without the order of words, if that is better beyond chance."""
         # Names with their adjectives before or after them are likelier near the diagonal, but of
         # their few words, those that stand elsewhere are missed.
         if self._can_choose and choices.in_order:
-            choices = self._best_of_better(
-                [choices, choices._replace(in_order=False)], may_fall=True
-            )
+            other = choices._replace(in_order=False)
+            choices = self._best_of_better([choices, other], may_fall=True)
         if choices.in_order:
             logging.info("The words of pairs stand in about the same order, which the table uses")
         return choices
 
     def _best_agreement(self, choices: TableChoices) -> TableChoices:
-        """Choices with agreement of words in no order: more if it is better beyond chance."""
-        if not self._can_choose or choices.in_order:
-            return choices
-        more = [choices._replace(agreement=one) for one in AGREEMENTS if one > choices.agreement]
-        return self._best_of_better([choices, *more], may_fall=True)
+        """Choices with agreement of words in no order, and with a weight of lower grades."""
+        # Both together, since pairs of lower grades are worth more where words have to agree.
+        has_lower = len(self._mates.queries) and len(self._documents.pairs.lower.queries)
+        agreements = AGREEMENTS if self._can_choose and not choices.in_order else ()
+        rising = [
+            choices._replace(agreement=share, lower_grades=weight)
+            for weight in (0.0, *LOWER_GRADES[: bool(has_lower)])
+            for share in (0.0, *agreements)
+        ]
+        best = self._best_of_better(rising, may_fall=True)
+        more = [best._replace(lower_grades=weight) for weight in LOWER_GRADES if has_lower]
+        return self._best_of_better([best, *more], may_fall=True)
 
     def _best_of_better(self, rising: Sequence[TableChoices], *, may_fall: bool) -> TableChoices:
         """The best of `_measured` tables that are better than the first beyond chance, or that."""
