@@ -208,21 +208,14 @@ EAST = datetime.timezone(datetime.timedelta(hours=2))
 # Rows, and their columns. A nested entry of the name of a column is another column; what a column
 # cannot have becomes text without quotes. Hazard: Arrow reads a number among dates as one, of 1970.
 NESTED = [{"year": 1, "metadata": {"year": 2, "size": 3}}]
+OF_NESTED = {"year": [1], "metadata.year": [2], "size": [3]}
 DAY_AND_3 = [{"day": DAY, "key": uuid.UUID(int=5), "of": [1, "a"]}, {"day": 3, "of": "b"}]
 ZONED = [{"a": "2026-06-01T12:00:00+02:00", "b": datetime.datetime(2026, 6, 1, 0, 0, 1, 0, EAST)}]
-IN_UTC = {
-    "a": [datetime.datetime(2026, 6, 1, 10)],
-    "b": [datetime.datetime(2026, 5, 31, 22, 0, 1)],
-}
+IN_UTC = {"a": [datetime.datetime(2026, 6, 1, 10)], "b": [datetime.datetime(2026, 5, 31, 22, 0, 1)]}
 OF_DAY = {"day": [str(DAY), "3"], "key": [str(uuid.UUID(int=5)), None], "of": ['[1, "a"]', "b"]}
 
 
-@cases(
-    "rows, of",
-    (NESTED, {"year": [1], "metadata.year": [2], "size": [3]}),
-    (DAY_AND_3, OF_DAY),
-    (ZONED, IN_UTC),
-)
+@cases("rows, of", (NESTED, OF_NESTED), (DAY_AND_3, OF_DAY), (ZONED, IN_UTC))
 def test_values_of_all_kinds_become_columns(rows, of):
     found = metadata.typed_columns(rows, len(rows))
     assert {name: column.to_pylist() for name, column in found.items()} == of
