@@ -117,11 +117,11 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
 
 
 def test_by_hand(readers):
-    # Query words are 2 to 6, those of documents 7 + 2 to 7 + 6; "y" is behind the limit. A sign
-    # counts once, and beside five words or more, or `"red"` would find quotation marks.
+    # Query words are 2 to 6, those of documents 7 + 2 to 7 + 6; "y" is behind the limit. A word or
+    # sign counts once, and a sign beside five words or more, or `"red"` would find quotation marks.
     long = "red css house 1848 haus , , y"
     texts = ["Red CSS, zebra", "haus?", "?,", long, "z red red x", ""]
-    ids = [[2, 12, NO_WORD, 0], [9, 0], [0, 0], [2, 12, 4, 5, 9, 3, 0], [0, 2, 2, 0], []]
+    ids = [[2, 12, NO_WORD, 0], [9, 0], [0, 0], [2, 12, 4, 5, 9, 3, 0], [0, 2, NO_WORD, 0], []]
     _, plain = readers["query", False]
     found, readings = plain.queries(texts)
     assert texts_of(found) == ids

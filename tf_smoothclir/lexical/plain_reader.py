@@ -85,14 +85,14 @@ class PlainReader:
         return self._nearest.id_of(word) if self._compares else NO_WORD
 
     def _ids_of(self, tokens: list[str], new: Mapping[str, int]) -> list[int]:
-        """Ids of all words; a sign of a query counts once, and only beside several words."""
+        """Ids of all words; those of a query count once, and signs only beside several words."""
         if not self._is_query:
             return [self._id(token, new) for token in tokens]
         are_words = list(map(has_letters, tokens))
         has_signs, firsts = sum(are_words) >= FEWEST_BESIDE_SIGNS, dict[str, int]()
         return [
             self._id(token, new)
-            if is_word or (has_signs and firsts.setdefault(token, place) == place)
+            if firsts.setdefault(token, place) == place and (is_word or has_signs)
             else NO_WORD
             for place, (token, is_word) in enumerate(zip(tokens, are_words))
         ]

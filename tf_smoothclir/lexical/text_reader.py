@@ -133,7 +133,7 @@ class TextReader(tf.Module):
 
 
 def _counts(words: tf.RaggedTensor) -> tf.Tensor:
-    """Which words, `[words]` bool, count: of signs the first of each kind, in longer queries."""
+    """Which words, `[words]` bool, are the first of their kind, and no signs in short queries."""
     rows, values = words.value_rowids(), words.flat_values
     number = tf.size(values)
     _, of_same = tf.unique(tf.strings.join([tf.strings.as_string(rows), values], " "))
@@ -141,7 +141,7 @@ def _counts(words: tf.RaggedTensor) -> tf.Tensor:
     is_word = tf.strings.regex_full_match(values, WORD)
     of_rows = tf.math.unsorted_segment_sum(tf.cast(is_word, tf.int32), rows, words.nrows())
     has_signs = tf.gather(of_rows >= FEWEST_BESIDE_SIGNS, rows)
-    return is_word | (has_signs & (tf.gather(firsts, of_same) == tf.range(number)))
+    return (is_word | has_signs) & (tf.gather(firsts, of_same) == tf.range(number))
 
 
 class NearestInGraph(tf.Module):
