@@ -18,10 +18,7 @@ from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.index import dense_half
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.publishing.export_directory import (
-    load_model,
-    load_part,
-)
+from tf_smoothclir.publishing.export_directory import load_model, load_part
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower, explain_by_vectors
 from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower

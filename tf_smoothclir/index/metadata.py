@@ -161,8 +161,12 @@ class Metadata:
     @property
     def types(self) -> dict[str, str]:
         """Column -> the name of its type."""
-        fields = () if self._table is None else self._table.schema
-        return {field.name: str(field.type) for field in fields}
+        if self._file is None:
+            return {}
+        from pyarrow import parquet
+
+        schema = parquet.ParquetFile(self._file, pre_buffer=False).schema_arrow
+        return {field.name: str(field.type) for field in schema}
 
     @functools.cached_property
     def facets(self) -> dict[str, list]:

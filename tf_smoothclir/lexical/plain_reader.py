@@ -16,12 +16,7 @@ from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
 from tf_smoothclir.lexical.nearest_words import NearestWords
 from tf_smoothclir.lexical.new_words import NONE, hashes
-from tf_smoothclir.lexical.words import (
-    FEWEST_BESIDE_SIGNS,
-    NO_WORD,
-    Words,
-    read_vocabularies,
-)
+from tf_smoothclir.lexical.words import FEWEST_BESIDE_SIGNS, NO_WORD, Words, read_vocabularies
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 

@@ -25,12 +25,7 @@ from tf_smoothclir.lexical.nearest_words import (
     Spellings,
 )
 from tf_smoothclir.lexical.new_words import BYTES, NONE, spread
-from tf_smoothclir.lexical.words import (
-    FEWEST_BESIDE_SIGNS,
-    NO_WORD,
-    Words,
-    read_vocabularies,
-)
+from tf_smoothclir.lexical.words import FEWEST_BESIDE_SIGNS, NO_WORD, Words, read_vocabularies
 from tf_smoothclir.text.evidence import WORD, Evidence, evidence_of
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID

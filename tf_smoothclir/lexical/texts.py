@@ -17,7 +17,7 @@ from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.related_words import lookalikes, similar_words
-from tf_smoothclir.lexical.words import Words, document_words, same_spelling
+from tf_smoothclir.lexical.words import NO_WORD, Words, document_words, same_spelling
 from tf_smoothclir.protocols.scorer import RowRetriever, ScoreRows
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils import sparse as sp
@@ -96,8 +96,9 @@ class LexicalTexts:
     @property
     def occurrences(self) -> np.ndarray:
         """`[document words]`, how often each word stands in the documents."""
-        counts = self.documents.matrix()
-        return np.bincount(counts.indices, counts.data, minlength=counts.shape[1])
+        counts = np.bincount(self.documents.ids, minlength=self.documents.size)
+        counts[NO_WORD] = 0
+        return counts
 
     def retriever(self, model: LexicalModel) -> RowRetriever:
         """A model over the set."""
