@@ -33,6 +33,10 @@ FORMS: dict[str, Callable[[str], str]] = {
     "first's second": lambda query: query.replace(" ", "'s ", 1),
     "first: second": lambda query: query.replace(" ", ": ", 1),
     "first-second": lambda query: query.replace(" ", "-", 1),
+    "first_second": lambda query: query.replace(" ", "_"),
+    "firstsecond": lambda query: query.replace(" ", "", 1),
+    "#FirstSecond": lambda query: f"#{query.title().replace(' ', '')}",
+    "frst secnd": lambda query: " ".join(map(_misspelled, query.split())),
 }
 
 
@@ -98,6 +102,12 @@ def _keywords(queries: dict[str, str]) -> dict[str, str]:
         if len(rarest) > 1:
             found[id_] = " ".join(word for word in rare if word in rarest)
     return found
+
+
+def _misspelled(word: str) -> str:
+    """A long word without the letter in its middle."""
+    middle = len(word) // 2 if len(word) > 4 else len(word)
+    return word[:middle] + word[middle + 1 :]
 
 
 def _define_flags() -> None:

@@ -119,7 +119,7 @@ def test_the_graph_reads_as_python_does(both, texts):
 def both(tmp_path_factory):
     """Readers of queries in Python and in the graph, with one vocabulary of both languages."""
     words = [*SPECIAL, "aabb", "abab", "bÄ𝒳a", "aaaaaa", "ab", "b1b1b", "bá", "!", ".", "("]
-    words += ["кадал", "клад", "קלדן", "candla", "दिल्ली"]
+    words += ["кадал", "клад", "קלדן", "candla", "दिल्ली", "b", "1", "aaa", "bab", "áá\u0301b"]
     directory = tmp_path_factory.mktemp("vocabulary")
     return [reader_of(kind, directory, words, words) for kind in (PlainReader, TextReader)]
 

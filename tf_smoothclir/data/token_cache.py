@@ -23,7 +23,7 @@ from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.paths import local_path
 
 CACHED = "cached"  # the kind of its folders
-_FORMAT = 8  # part of every digest; increase it when the tokeniser or the files change
+_FORMAT = 9  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
 

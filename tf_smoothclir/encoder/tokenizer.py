@@ -20,7 +20,7 @@ _REPLACEMENT, _LONE = "\ufffd", re.compile("[\ud800-\udfff]")  # no characters
 def tokens_of(text: str, pretokenized: bool = False) -> list[str]:
     """The tokens of a text; of a text of several words, they are those of its words."""
     if pretokenized:
-        return _LONE.sub(_REPLACEMENT, _space().sub(" ", text)).split()
+        return _LONE.sub(_REPLACEMENT, _space_between_words().sub(" ", text)).split()
     if text.isascii():
         return text.translate(_replacements()).split()
     if has_marks(text):  # invisible characters may stand before a mark
@@ -205,8 +205,8 @@ def _word() -> re.Pattern:
 
 
 @functools.cache
-def _space() -> re.Pattern:
-    return re.compile(_class("space").pattern())
+def _space_between_words() -> re.Pattern:
+    return re.compile(f"(?!_){_class('space').pattern()}")
 
 
 @functools.cache

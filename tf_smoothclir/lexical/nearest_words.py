@@ -26,13 +26,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tf_smoothclir.lexical.joined_words import FREQUENT
 from tf_smoothclir.lexical.latin_letters import LETTERS, MARKS, SOUNDS
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.ranges import ranges
 
 LEAST_SHARE, LEAST_OF_SOUNDS = 0.5, 0.65
-_FREQUENT = 0.1  # of a vocabulary, whose first words are the most frequent ones: few are new names
 FEWEST_TRIGRAMS = 4  # of words that may differ in more than accents
 LARGE = np.int32(1 << 30)  # stands for the sizes of others, so that they have no share
 BEGIN, END = 0, 1  # code points before and after a word, which no word has
@@ -56,7 +56,7 @@ class NearestWords:
         in_latin = np.array([_is_in_latin(word) is not None for word in vocabulary])
         spellings = [Spellings(vocabulary, ids, LETTERS, LEAST_SHARE)]
         if 0 < np.count_nonzero(in_latin[ids]) < len(ids):  # else there are no other letters
-            rare = ids[ids >= _FREQUENT * len(vocabulary)]
+            rare = ids[ids >= FREQUENT * len(vocabulary)]  # few others are new names
             spellings.append(Spellings(vocabulary, rare, SOUNDS, LEAST_OF_SOUNDS, in_latin))
         self.spellings = [one for one in spellings if len(one.trigrams)]
         self.id_of = functools.lru_cache(_MOST_REMEMBERED)(self._id_of)

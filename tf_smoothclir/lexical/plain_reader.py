@@ -14,6 +14,7 @@ import numpy as np
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
+from tf_smoothclir.lexical.joined_words import FREQUENT, parts_of
 from tf_smoothclir.lexical.nearest_words import NearestWords
 from tf_smoothclir.lexical.new_words import NONE, hashes
 from tf_smoothclir.lexical.words import FEWEST_BESIDE_SIGNS, NO_WORD, Words, read_vocabularies
@@ -38,7 +39,8 @@ class PlainReader:
             ids = range(self.size, self.size + len(words))
             self._ids = dict(zip(words[UNKNOWN_ID + 1 :], ids[UNKNOWN_ID + 1 :])) | self._ids
             self.size += len(words)
-        # Unknown words of queries have a nearest one in a vocabulary of both languages.
+        # With a vocabulary of both languages, an unknown word of a query may be known ones written
+        # as one; others have a nearest one.
         self._is_query = len(read) > 1
         self._own, self._compares = read[0], self._is_query and read[0] == read[1]
 
@@ -73,41 +75,45 @@ class PlainReader:
     def _nearest(self) -> NearestWords:
         return NearestWords(self._own)  # takes a tenth of a second, which most queries do not need
 
-    def _id(self, word: str, new: Mapping[str, int]) -> int:
-        id_ = self._ids.get(word) or new.get(word)
-        if id_ is not None:
-            return id_
-        return self._nearest.id_of(word) if self._compares else NO_WORD
+    def _parts(self, word: str, new: Mapping[str, int]) -> list[int]:
+        """The ids that a word of a query is read as, `NO_WORD` alone if there is none."""
+        if (id_ := self._ids.get(word) or new.get(word)) is not None:
+            return [id_]
+        if not self._compares:
+            return [NO_WORD]
+        parts = parts_of(word, self._ids.get, int(FREQUENT * len(self._own)))
+        return parts or [self._nearest.id_of(word)]
 
     def _ids_of(self, tokens: list[str], new: Mapping[str, int]) -> list[int]:
         """Ids of all words; those of a query count once, and signs only beside several words."""
         if not self._is_query:
-            return [self._id(token, new) for token in tokens]
+            return [self._ids.get(token) or new.get(token, NO_WORD) for token in tokens]
         are_words = list(map(has_letters, tokens))
-        has_signs, firsts = sum(are_words) >= FEWEST_BESIDE_SIGNS, dict[str, int]()
-        return [
-            self._id(token, new)
-            if firsts.setdefault(token, place) == place and (is_word or has_signs)
-            else NO_WORD
-            for place, (token, is_word) in enumerate(zip(tokens, are_words))
-        ]
+        has_signs = sum(are_words) >= FEWEST_BESIDE_SIGNS
+        ids, read = [], set[int]()
+        for token, is_word in zip(tokens, are_words):
+            for id_ in self._parts(token, new) if is_word or has_signs else [NO_WORD]:
+                ids.append(NO_WORD if id_ in read else id_)
+                read.add(id_)
+        return ids
 
     def _tokens(self, text: str) -> list[str]:
         return tokens_of(text, self._pretokenized)[: self._max_tokens]
 
     def _words(self, tokens: list[list[str]], new: Mapping[str, int]) -> Words:
-        ids = [id_ for of_text in tokens for id_ in self._ids_of(of_text, new)]
-        ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
-        return Words(np.array(ids, np.int32), ends, self.size)
+        of_texts = [self._ids_of(of_text, new) for of_text in tokens]
+        ids = np.fromiter(itertools.chain.from_iterable(of_texts), np.int32)
+        return Words(ids, np.cumsum([0, *map(len, of_texts)], dtype=np.int64), self.size)
 
     def _reading(self, tokens: list[str], new: Mapping[str, int]) -> QueryReading:
         level, unknown, read_as = NOTHING, [], {}
         for token in filter(has_letters, tokens):
-            id_ = self._id(token, new)
-            if id_ == NO_WORD:
+            ids = self._parts(token, new)
+            if ids == [NO_WORD]:
                 unknown.append(token)
             elif token in self._ids or token in new:
-                level = max(level, WORDS if id_ < len(self._own) else SPELLING)
+                level = max(level, WORDS if ids[0] < len(self._own) else SPELLING)
             else:
-                level, read_as[token] = max(level, SPELLING), self._own[id_]
+                level = max(level, SPELLING)
+                read_as[token] = " ".join(self._own[id_] for id_ in ids)
         return QueryReading(NAMES[level], tuple(unknown), read_as)

@@ -12,19 +12,9 @@ import tensorflow as tf
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.word_evidence import NOTHING, SPELLING, WORDS
-from tf_smoothclir.lexical.latin_letters import MARKS
-from tf_smoothclir.lexical.nearest_words import (
-    BEGIN,
-    BITS,
-    COMPARED,
-    END,
-    FEWEST_TRIGRAMS,
-    IN_LATIN,
-    LARGE,
-    NearestWords,
-    Spellings,
-)
+from tf_smoothclir.lexical.nearest_words import NearestWords
 from tf_smoothclir.lexical.new_words import BYTES, NONE, spread
+from tf_smoothclir.lexical.spelling_in_graph import JoinedInGraph, NearestInGraph
 from tf_smoothclir.lexical.words import FEWEST_BESIDE_SIGNS, NO_WORD, Words, read_vocabularies
 from tf_smoothclir.text.evidence import WORD, Evidence, evidence_of
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
@@ -62,8 +52,10 @@ class TextReader(tf.Module):
         if len(new_words):
             self._new = tf.Variable(new_words.astype(np.int64), trainable=False)
         is_compared = role == "query" and vocabularies[0] == vocabularies[1]
-        nearest = NearestWords(vocabularies[0] if is_compared else [])
-        self._nearest = list(map(NearestInGraph, nearest.spellings))
+        self._known_ones = []
+        if is_compared:
+            nearest = map(NearestInGraph, NearestWords(vocabularies[0]).spellings)
+            self._known_ones = [JoinedInGraph(self._encoders[0]), *nearest]
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> Tokens:
@@ -76,15 +68,34 @@ class TextReader(tf.Module):
         ids = tf.where(ids == NO_WORD, self._new_ids(words.flat_values), ids)
         evidence = tf.where(ids < self._sizes[0], WORDS, SPELLING)
         known = tf.where(ids == NO_WORD, NOTHING, evidence)
-        for spellings in self._nearest:
-            unknown = tf.where(ids == NO_WORD)
-            nearest = spellings.ids(tf.gather_nd(words.flat_values, unknown))
-            ids = tf.tensor_scatter_nd_update(ids, unknown, nearest)
-            evidence = tf.where(nearest == NO_WORD, NOTHING, SPELLING)
-            known = tf.tensor_scatter_nd_update(known, unknown, evidence)
-        if not self._is_document:
-            ids = tf.where(_counts(words), ids, NO_WORD)
-        return Tokens.of_ragged(words.with_flat_values(ids)), evidence_of(words, known)
+        if self._is_document:
+            return Tokens.of_ragged(words.with_flat_values(ids)), evidence_of(words, known)
+        places, ids, known = self._as_known_ones(words.flat_values, ids, known)
+        rows = tf.gather(words.value_rowids(), places)
+        counts = tf.gather(_counts(words), places) & _are_firsts(rows, ids)
+        ids = tf.where(counts, ids, NO_WORD)
+        ids = tf.RaggedTensor.from_value_rowids(ids, rows, words.nrows(), validate=False)
+        return Tokens.of_ragged(ids), evidence_of(words, known)
+
+    def _as_known_ones(
+        self, words: tf.Tensor, ids: tf.Tensor, known: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Ids of words, of unknown ones those they are read as, and what is known of each word."""
+        # The first result says which word each id is of: an unknown one may be read as several.
+        places = tf.range(tf.size(ids))
+        for known_ones in self._known_ones:
+            unknown = tf.where(known == NOTHING)
+            rows, found = known_ones.ids(tf.gather_nd(words, unknown))
+            read = tf.gather(unknown, rows)
+            spelled = tf.fill(tf.shape(found), SPELLING)
+            known = tf.tensor_scatter_nd_update(known, read, spelled)
+            places = tf.concat([places, tf.cast(read[:, 0], tf.int32)], 0)
+            ids = tf.concat([ids, found], 0)
+        # The ids of unknown words give way to those.
+        kept = (ids != NO_WORD) | (tf.gather(known, places) == NOTHING)
+        places, ids = tf.boolean_mask(places, kept), tf.boolean_mask(ids, kept)
+        order = tf.argsort(places, stable=True)
+        return tf.gather(places, order), tf.gather(ids, order), known
 
     def words(self, texts: Iterable[str], *, with_new: bool = False) -> Words:
         """Reads texts, on all cores; new words have the numbers of their hashes, or none."""
@@ -128,74 +139,18 @@ class TextReader(tf.Module):
 
 
 def _counts(words: tf.RaggedTensor) -> tf.Tensor:
-    """Which words, `[words]` bool, are the first of their kind, and no signs in short queries."""
-    rows, values = words.value_rowids(), words.flat_values
-    number = tf.size(values)
-    _, of_same = tf.unique(tf.strings.join([tf.strings.as_string(rows), values], " "))
-    firsts = tf.math.unsorted_segment_min(tf.range(number), of_same, number)
-    is_word = tf.strings.regex_full_match(values, WORD)
-    of_rows = tf.math.unsorted_segment_sum(tf.cast(is_word, tf.int32), rows, words.nrows())
-    has_signs = tf.gather(of_rows >= FEWEST_BESIDE_SIGNS, rows)
-    return (is_word | has_signs) & (tf.gather(firsts, of_same) == tf.range(number))
+    """Which words, `[words]` bool, are no signs in short queries."""
+    is_word = tf.strings.regex_full_match(words.flat_values, WORD)
+    of_texts = tf.reduce_sum(words.with_flat_values(tf.cast(is_word, tf.int32)), axis=1)
+    has_signs = of_texts >= FEWEST_BESIDE_SIGNS
+    return is_word | tf.gather(has_signs, words.value_rowids())
 
 
-class NearestInGraph(tf.Module):
-    """Finds the nearest words of a vocabulary, as `Spellings` does."""
-
-    def __init__(self, nearest: Spellings):
-        super().__init__(name="nearest_words")
-        arrays = nearest.trigrams, nearest.ends, nearest.words, nearest.sizes, nearest.letters
-        self._trigrams, self._ends, self._words, self._sizes, self._letters = (
-            tf.Variable(array, trainable=False) for array in arrays
-        )
-        self._least, self._in_latin = nearest.least, None
-        if nearest.in_latin is not None:
-            self._in_latin = tf.Variable(nearest.in_latin, trainable=False)
-
-    def ids(self, words: tf.Tensor) -> tf.Tensor:
-        """The ids of the nearest words, `[words]` int32; `NO_WORD` where there is none."""
-        compared = tf.where(tf.strings.regex_full_match(words, COMPARED))
-        words_compared = tf.gather_nd(words, compared)
-        trigrams = self._trigrams_of(words_compared)
-        in_latin = tf.strings.regex_full_match(words_compared, IN_LATIN)
-        # Word by word: a count of trigrams for each word of the vocabulary is large.
-        nearest = tf.map_fn(self._id, (trigrams, in_latin), fn_output_signature=tf.int32)
-        none = tf.fill(tf.shape(words), NO_WORD)
-        return tf.tensor_scatter_nd_update(none, compared, nearest)
-
-    def _trigrams_of(self, words: tf.Tensor) -> tf.RaggedTensor:
-        codes = tf.strings.unicode_decode(words, "UTF-8")
-        values, size = codes.flat_values, self._letters.shape[0]
-        letters = tf.gather(self._letters, tf.minimum(values, size - 1))
-        values = tf.where(values < size, letters, tf.cast(values, tf.int64))
-        codes = codes.with_flat_values(values)
-        codes = tf.ragged.boolean_mask(codes, (codes < MARKS[0]) | (codes >= MARKS[1]))
-        one = tf.ones([codes.nrows(), 1], tf.int64)
-        marked = tf.concat([BEGIN * one, codes, END * one], axis=1)
-        firsts = tf.ragged.range(marked.row_starts(), marked.row_limits() - 2)
-        numbers = tf.zeros_like(firsts.flat_values)
-        for place in range(3):
-            numbers = numbers * 2**BITS + tf.gather(marked.flat_values, firsts.flat_values + place)
-        return firsts.with_flat_values(numbers)
-
-    def _id(self, word: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
-        """The id of the nearest word of one with `[trigrams]` int64, perhaps in Latin letters."""
-        trigrams, in_latin = word
-        places = tf.searchsorted(self._trigrams, trigrams)
-        places = tf.minimum(places, tf.size(self._trigrams) - 1)
-        places = tf.boolean_mask(places, tf.gather(self._trigrams, places) == trigrams)
-        ends = tf.gather(self._ends, places), tf.gather(self._ends, places + 1)
-        entries = tf.gather(self._words, tf.ragged.range(*ends).flat_values)
-        ones = tf.ones_like(entries, tf.float32)
-        common = tf.math.unsorted_segment_sum(ones, entries, tf.size(self._sizes))
-        if self._in_latin is not None:
-            common = tf.where(self._in_latin == in_latin, 0.0, common)
-        number = tf.size(trigrams)
-        is_short, are_short = number < FEWEST_TRIGRAMS, self._sizes < FEWEST_TRIGRAMS
-        sizes = tf.where(are_short & ~is_short, LARGE, self._sizes)
-        shares = 2 * common / tf.cast(sizes + number, tf.float32)
-        share, best = tf.math.top_k(shares, 1)  # of equal ones the first
-        return tf.where(share >= tf.where(is_short, 1.0, self._least), best, NO_WORD)[0]
+def _are_firsts(rows: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    """Which ids, `[words]` bool, are the first of their kind in their rows."""
+    places = tf.range(tf.size(ids))
+    _, of_same = tf.unique(tf.bitcast(tf.stack([tf.cast(rows, tf.int32), ids], 1), tf.int64))
+    return tf.gather(tf.math.unsorted_segment_min(places, of_same, tf.size(ids)), of_same) == places
 
 
 def _strings(texts: Sequence[str]) -> tf.Tensor:

@@ -64,7 +64,8 @@ class QueryReading:
         evidence: "words" if it knows one; else "spelling" if documents have one, spelled alike, or
             one is read as another; else "n-grams" if one looks like known words; else "nothing".
         unknown: Its words that neither queries nor documents had in training.
-        read_as: Other such words, each with the known word of similar spelling that it is read as.
+        read_as: Other such words, each with what it is read as: the known word of most similar
+            spelling, or the known words that it joins, with spaces between.
     """
 
     evidence: str

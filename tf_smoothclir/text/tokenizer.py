@@ -9,7 +9,7 @@ Tokens, in any script:
   as full width and ligatures, and digits of other scripts are plain ones (`utils.composition`).
 * Letters are lower-cased: `ß` is `ss`, each sigma the same, and each `i` has one dot, also in
   Turkish. Arabic alef, yeh and kaf have one form each, and stress marks on Cyrillic letters go. A
-  word is a run of letters, marks, digits and underscores.
+  word is a run of letters, marks and digits.
 * Every other visible character (punctuation, symbols) is a token of its own.
 * Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
   with its marks, so any part of a run can be found, and one more for each two neighbours, since
@@ -18,9 +18,10 @@ Tokens, in any script:
   around it count as one character (`utils.composition.cluster`).
 * So do scripts whose words are long and have many forms: Hangul, where particles and endings stand
   with the word, Tamil, Telugu, Kannada, Malayalam and Ethiopic.
-* White space of any kind, control characters and zero-width spaces separate tokens. Other invisible
-  format characters (joiners, soft hyphens, bidirectional marks, variation selectors) are removed,
-  and so is what Arabic and Hebrew texts may leave out: vowel signs, points, and the tatweel.
+* White space of any kind, underscores, control characters and zero-width spaces separate tokens.
+  Other invisible format characters (joiners, soft hyphens, bidirectional marks, variation
+  selectors) are removed, and so is what Arabic and Hebrew texts may leave out: vowel signs, points,
+  and the tatweel.
 """
 
 import functools
@@ -60,7 +61,7 @@ _UNSPACED = (
 # so RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
 # separate what they stand in.
 _SINGLE = composition.cluster(f"[{_UNSPACED}]", r"\p{M}", f"[{_INVISIBLE}]*")
-_SINGLE += rf"|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE}_ ]"
+_SINGLE += rf"|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE} ]"
 # What each cluster becomes: c is `\1c c c\2`, so neighbours are `\1c c c\2  \1d d d\2`. Without
 # what stands between the two they share a token, `\1c c cd d d\2`, and the first and the last one
 # of a run have a copy too many. No text has these two characters.
@@ -91,7 +92,7 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     texts = tf.strings.lower(texts, encoding="utf-8")
     texts = tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
     # The other spaces have plain ones around them by now.
-    texts = tf.strings.regex_replace(texts, f"[{_SPACE}{_INVISIBLE}]+", "")
+    texts = tf.strings.regex_replace(texts, f"[_{_SPACE}{_INVISIBLE}]+", "")
     return _of_some(texts, f"[{_UNSPACED}]", functools.partial(_replaced, replacements=_PAIRED))
 
 
