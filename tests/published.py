@@ -35,7 +35,7 @@ FACTS["cut_points"] = CUT_POINTS
 OPTIONS = {"ngram_buckets": 50, "min_count": 4}
 OPTIONS |= {"token_weights": "learned", "position_weights": "learned"}
 # Hazards that random texts have side by side.
-PIECES = [b"", b" ", b"\t\r\n", b"\0", b"\x1b[31m", b"word1", b"MOT2", b"red", b"?!", b"%s%n"]
+PIECES = [b"", b" ", b"\t\r\n", b"\0", b"\x1b[31m", b"wordb", b"MOT2", b"red", b"?!", b"%s%n"]
 PIECES += [b"\xff", b"\xc3", b"\xc0\x80", b"\xf5\x80\x80\x80", b"\xf0\x9f\x98", b"\xed\xbf\xbf"]
 PIECES += map(str.encode, ("日本語", "ภาษาไทย", "яблоко", "\u0130I\u0131", "ß", "ﬁ", "e\u0301"))
 PIECES += map(str.encode, "\u202eש\u202c\u2066\u200b\u200d\ufeff\u00ad👩\U0010ffff\ue000\u2028")

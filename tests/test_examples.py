@@ -77,7 +77,7 @@ def test_the_serving_example_asks_its_server(export_dir, tmp_path):
     command = [sys.executable, EXAMPLES / "serving.py", f"--export_dir={export_dir}"]
     options = {"cwd": tmp_path, "env": {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}}
     options |= {"capture_output": True, "text": True, "timeout": 240, "check": False}
-    done = subprocess.run([*command, "--query=word1 word4"], **options)
+    done = subprocess.run([*command, "--query=wordb worde"], **options)
     assert done.returncode == 0, done.stderr
     ways = ("By the client", "By plain HTTP")
     first, second = (re.search(rf"^{way}: (.*)$", done.stdout, re.MULTILINE)[1] for way in ways)

@@ -18,7 +18,7 @@ from tf_smoothclir.server.search_page import open_page
 
 PAGE = ROOT.joinpath("docs", "retrievers.md").read_text("utf-8")
 (SOURCE,) = re.findall(r'```python title="my_bm25\.py"\n(.*?)```', PAGE, re.DOTALL)
-QUERY, NAMED = "word1 word4", "--plugin=my_bm25"
+QUERY, NAMED = "wordb worde", "--plugin=my_bm25"
 SEARCH = ("export.search", "--export_dir=export", f"--query={QUERY}", "--json", "--explain")
 
 

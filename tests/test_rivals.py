@@ -173,7 +173,7 @@ def test_encoding_is_timed_until_a_batch_takes_enough(in_this_process, monkeypat
 
 @pytest.mark.slow
 def test_a_run_answers_by_its_export_but_not_for_another_set(in_this_process, finished, tmp_path):
-    (hits,) = ours._search(finished, tmp_path, "")("word0 word3")
+    (hits,) = ours._search(finished, tmp_path, "")("worda wordd")
     assert len(hits) == DEPTH
     assert ours._indexed_per_second(tmp_path, "") > 0
     measuring = Systems(Work(DataSettings(toy_entities=300), tmp_path / "work", "a set", 20))

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE, THERE = "here", "there"
-TEXTS = ["word1 word2 mot3 mot4", "", "Mot1, unseen words!", "word8"]
+TEXTS = ["wordb wordc motd mote", "", "Motb, unseen words!", "wordi"]
 # Every tower, every optimizer, and the options that have weights of their own.
 RUNS = {
     "pooling": {},

@@ -20,7 +20,7 @@ from tf_smoothclir.towers.given import GivenTower
 
 TEXTS = [Text("7", "", "ein Apfel"), Text("d8", "", "")]
 JUDGMENTS = [Judgment("q1", "7", 2), Judgment("q1", "d8", 0)]
-QUERY = ["word1 word4"]
+QUERY = ["wordb worde"]
 UNEQUAL = {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)}
 
 

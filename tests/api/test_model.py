@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.cases import cases
+from tests.cases import cases, word
 from tests.training import tiny_set
 from tf_smoothclir.api import collections
 from tf_smoothclir.data.sources.source import Text
@@ -20,7 +20,7 @@ from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_evaluation import evaluate_run
 
 RETRIEVERS = ("dense", "lexical", "hybrid")
-QUERIES = ["word1 word4", "word2", "unheard of", ""]
+QUERIES = ["wordb worde", "wordc", "unheard of", ""]
 # As in mteb.types; MTEB itself needs PyTorch.
 PromptType = enum.Enum("PromptType", {"query": "query", "document": "document"})
 
@@ -103,10 +103,10 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
     assert facts(run.search(QUERIES, 3, index=index)) == expected
     assert facts(export.search(QUERIES, 3, index=index, filter=None)) == expected
     assert facts(export.search(QUERIES, 3)) == expected
-    small = run.build_index(tmp_path / "small", {"a": "mot1"})
-    assert [hit.id for hit in run.search(["word1"], index=small)[0]] == ["a"]
-    run.build_index(small, {"a": "mot1", "b": "mot1"}, update=True)
-    assert {hit.id for hit in run.search(["word1"], index=small)[0]} == {"a", "b"}
+    small = run.build_index(tmp_path / "small", {"a": "motb"})
+    assert [hit.id for hit in run.search(["wordb"], index=small)[0]] == ["a"]
+    run.build_index(small, {"a": "motb", "b": "motb"}, update=True)
+    assert {hit.id for hit in run.search(["wordb"], index=small)[0]} == {"a", "b"}
     with pytest.raises(sc.InputError, match="come from different training runs"):
         models["dense", "run"].search(QUERIES, index=index)
     for half in ("dense", "lexical"):
@@ -115,7 +115,7 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
 
 @cases("role", "query", "document")
 def test_explanations_add_up_to_the_score(one, role):
-    query, document = "word1 word4", " ".join(f"mot{word}" for word in tiny_set.words_of(1))
+    query, document = "wordb worde", " ".join(word("mot", one) for one in tiny_set.words_of(1))
     explanation = one.explain(query, document, role)
     (score,) = one.score([query], [document])
     parts = [word.share for word in explanation.words]
@@ -135,7 +135,7 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
 
 @cases(
     "call, message",
-    (lambda m: m.search("word1"), "queries='word1': it is a single string"),
+    (lambda m: m.search("wordb"), "queries='wordb': it is a single string"),
     (lambda m: m.search(["a"], 0), "k: it is 0, an int"),
     (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
     (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
@@ -164,7 +164,7 @@ def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_proces
 
 @pytest.mark.slow
 def test_mteb_gets_the_tower_of_each_kind_of_text_and_its_similarities(models, monkeypatch):
-    texts = ["word1", "word2 word3", "word4"]
+    texts = ["wordb", "wordc wordd", "worde"]
     batches = [{"text": texts[:2], "id": ["a", "b"]}, {"text": texts[2:], "id": ["c"]}]
     task = {"task_metadata": object(), "hf_split": "test", "hf_subset": "en-fr", "batch_size": 32}
     model = models["dense", "run"]

@@ -50,12 +50,13 @@ def test_chunks_are_told_apart_where_they_share_a_slot(monkeypatch, slots):
     table = ChunkTable(Lengths(), False)
     for begin in range(0, 60, 20):
         check(table, [f"word{i}, Word{i + 1}" for i in range(begin, begin + 20)] * 2)
-    assert table.size == 120 + 180  # half of the chunks have a comma, which is a token
+    # Chunks, and their tokens: a word, a number, and half of them a comma.
+    assert table.size == 120 + 2 * 120 + 60
 
 
 def test_long_chunks_are_read_like_short_ones():
     texts = ["x" * length + end for length in range(MOST_BYTES - 2, MOST_BYTES + 3) for end in "ab"]
-    hostile = ["", "  ", "漢" * 40 + " 漢", "a, " * 30, "a b\0 b a\0 \0", "end0 End1"]
+    hostile = ["", "  ", "漢" * 40 + " 漢", "a, " * 30, "a b\0 b a\0 \0", "end Endend"]
     check(ChunkTable(Lengths(), False), [*texts, " ".join(texts), *hostile])
 
 

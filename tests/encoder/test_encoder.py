@@ -87,7 +87,7 @@ def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_r
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     assert np.abs(found).max() > 0.01
-    texts = ["word1 WORD2, word1 mot3", "", "漢字 xunseen!", "word4 mot5 " * 300]
+    texts = ["wordb WORDC, wordb motd", "", "漢字 xunseen!", "worde motf " * 300]
     found = encoder.token_vectors(texts)
     theirs = SavedTower(load_part(exports[kind], role).model, EPSILON).token_vectors(texts)
     assert [one.words for one in found] == [one.words for one in theirs]

@@ -39,7 +39,7 @@ TEXTS = [document(number) for number in range(60)]
 TEXTS += [Text("ид 'q\"\\", "", "日 meer"), document(99, "")]
 ADDED = [document(number) for number in range(100, 110)]
 FOUND = CutPoints((0.1, 0.4), (0.6, 0.9))
-QUERIES = ["word1 word4 word2", "word8 word8", "word3 unheard", "unheard", ""]
+QUERIES = ["wordb worde wordc", "wordi wordi", "wordd unheard", "unheard", ""]
 
 
 def build(milvus, texts=TEXTS, *, export=helpers.TOWER, fail_after=None, **arguments):
@@ -333,7 +333,7 @@ def test_document_without_words_is_kept_and_is_no_hit(ranking_exports, tmp_path)
 @needs_milvus
 def test_documents_come_and_go_by_the_commands(commands, export_dir, tmp_path):
     (tmp_path / "old.tsv").write_text("a\tmot1\nb\tmot2\nc\tmot3\n")
-    (tmp_path / "add.tsv").write_text("b\tmot4 mot4\nd\tmot5\n")
+    (tmp_path / "add.tsv").write_text("b\tmot4 mote\nd\tmot5\n")
     (tmp_path / "remove.txt").write_text("a\n")
     given = [f"--export_dir={export_dir}", "--engine=milvus", f"--uri={tmp_path}/milvus.db"]
     given += ["--engine_collection=mine", "--verbosity=-1"]
@@ -342,9 +342,9 @@ def test_documents_come_and_go_by_the_commands(commands, export_dir, tmp_path):
     done = commands.run("export.build_index", *given, *changes)
     assert done.stdout == f"{tmp_path}/milvus.db mine: 3 documents\n"
     assert "Traceback" not in done.stderr  # pymilvus and gRPC log what is no error of the user
-    texts = {"b": "mot4 mot4", "c": "mot3", "d": "mot5"}
+    texts = {"b": "mote mote", "c": "motd", "d": "motf"}
     for chosen, left_out in ([], ""), (['--filter=id != "c"'], "c"):
-        done = commands.run("export.search", *given, "--json", "--query=word1", *chosen)
+        done = commands.run("export.search", *given, "--json", "--query=wordb", *chosen)
         hits = json.loads(done.stdout)["results"]
         expected = {id_: text for id_, text in texts.items() if id_ != left_out}
         assert {hit["id"]: hit["text"] for hit in hits} == expected

@@ -14,12 +14,12 @@ def test_documents_are_the_hits_of_a_search(ranking_runs, monkeypatch):
     model = sc.load(ranking_runs["hybrid"].path)
     monkeypatch.setattr(sc, "load", {"models": model}.get)
     exec("\n".join(blocks(ROOT / "docs" / "langchain.md")), names := {})
-    asked = names["chain"].steps[0].invoke("word1 word2")
-    assert asked["question"] == "word1 word2"
+    asked = names["chain"].steps[0].invoke("wordb wordc")
+    assert asked["question"] == "wordb wordc"
     assert asked["texts"].count("mot") > 5
-    hits = model.search(["word1 word2"], k=5, retriever="lexical")[0]
+    hits = model.search(["wordb wordc"], k=5, retriever="lexical")[0]
     retriever = names["retriever"].copy(update={"options": {"retriever": "lexical"}})
-    found = retriever.invoke("word1 word2")
+    found = retriever.invoke("wordb wordc")
     expected = [(hit.id, hit.text, hit.score) for hit in hits]
     assert [(d.id, d.page_content, d.metadata["score"]) for d in found] == expected
     assert [document.metadata["rank"] for document in found] == [1, 2, 3, 4, 5]

@@ -65,7 +65,7 @@ _POLYGLOT = "--input=WORK/in.pkl --output=WORK/out.vec --words=WORK/words.txt"
 _TUNED = "--epochs=2 --tune=epsilon --max_trials=3 --output_dir=WORK/tuned"
 _EVALUATED = "--run_dir=WORK/best --cache_dir=WORK/cache --output_dir=WORK/evaluated"
 _COMPARED = "WORK/dense WORK/best --samples=1000 --output_dir=WORK/compared"
-_LISTED = f"{_EXPORT} {_INDEX} --query=word2 --trec_run=WORK/hits.trec"
+_LISTED = f"{_EXPORT} {_INDEX} --query=wordc --trec_run=WORK/hits.trec"
 COMMANDS = (
     Command("stats", 4, "trainers.stats", "--data_dir=WORK/data"),
     Command("convert-polyglot", 12, f"{_PAPERS}.liu2020.convert_polyglot", _POLYGLOT),
@@ -78,7 +78,7 @@ COMMANDS = (
     Command("export", 14, "export.export", f"--run_dir=WORK/best {_EXPORT}"),
     Command("index", 24, "export.build_index", f"{_EXPORT} {_INDEX}"),
     Command("index anew", 24, "export.build_index", f"{_EXPORT} {_INDEX} --overwrite"),
-    Command("search", 14, "export.search", f"{_EXPORT} '--query=word1 word4' --json --explain"),
+    Command("search", 14, "export.search", f"{_EXPORT} '--query=wordb worde' --json --explain"),
     Command("search to a file", 10, "export.search", _LISTED),
     Command("lucene", 4, f"{_EXTRAS}.lucene.write_files", f"{_EXPORT} --output_dir=WORK/ans"),
     Command("quickstart", 4, "tests.small_quickstart", "13 --output_dir=WORK/quick"),

@@ -65,7 +65,7 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
     if model.retriever != "encoder":  # it has a head, and the least beside
         monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
     export = model.export(tmp_path / "export")
-    query, text = "word1 word4", "mot1 mot4"
+    query, text = "wordb worde", "motb mote"
     hits = model.search([query], k=3)[0]
     parts = PARTS[model.retriever.removesuffix("+encoder")]
     is_distilled = "dense" in parts
@@ -132,7 +132,7 @@ def test_no_code_runs_and_nobody_is_asked_because_a_file_says_so(run, monkeypatc
     imported = []
     monkeypatch.setattr(opening, "imported", lambda *given, **_: imported.append(given))
     with pytest.raises(sc.InputError, match=f"If you trust it, set SMOOTHCLIR_ENCODER={ENCODER}"):
-        sc.load(run).search(["word1"])
+        sc.load(run).search(["wordb"])
     assert not imported
     monkeypatch.undo()
     monkeypatch.setenv("SMOOTHCLIR_ENCODER", ENCODER)
@@ -149,7 +149,7 @@ def test_vectors_in_a_file_rank_the_set_that_they_are_of_and_encode_nothing(tiny
     model = sc.train(tiny_dir, output_dir=tmp_path / "run", preset="lexical", **given)
     assert model.metrics["full/MRR@10"] == 1
     with pytest.raises(sc.InputError, match="can encode no others"):
-        model.search(["word1"])
+        model.search(["wordb"])
 
 
 @cases(
@@ -195,4 +195,4 @@ def test_parts_that_count_for_nothing_are_not_kept(tiny, tmp_path, monkeypatch, 
     assert train(settings, path) == read_json(run.metrics)  # it is the run that was asked for
     if "encoder" not in kept:
         monkeypatch.delattr(opening, "reopened")  # nobody asks for it
-    assert sc.load(path).search(["word1"], k=1)
+    assert sc.load(path).search(["wordb"], k=1)

@@ -38,7 +38,7 @@ FORMS = [*LINES, "parquet", "TSV", "Jsonl", "DOCUMENTS", "Parquet", "documents.g
 DAY = datetime.date(2021, 5, 6)
 COLUMNS = {
     "_id": ["a", "b", "c", "d"],
-    "text": ["mot1", "mot2", "mot3", "mot4"],
+    "text": ["motb", "motc", "motd", "mote"],
     "year": [2020, 2021, None, 2023],
     "section": ["Web", "it's", "Web", None],
     "price": [1.5, 2.0, 0.25, None],
@@ -223,9 +223,9 @@ def test_values_of_all_kinds_become_columns(rows, of):
 
 def test_an_update_says_which_columns_filters_compare_otherwise_now(tmp_path, caplog):
     path = tmp_path / "a.csv"
-    path.write_text("id,text,price,size\nd1,mot1,9,1\nd2,mot2,10,2\n")
+    path.write_text("id,text,price,size\nd1,motb,9,1\nd2,motc,10,2\n")
     build(tmp_path / "a", open_files(path, ""))
-    path.write_text("id,text,price,size\nd1,mot1,ask,1\nd2,mot2,10,2\n")
+    path.write_text("id,text,price,size\nd1,motb,ask,1\nd2,motc,10,2\n")
     build(tmp_path / "a", open_files(path, ""), update=True)
     (message,) = (record.message for record in caplog.records if "price" in record.message)
     assert message.startswith("The column price was int64, and is string now")
@@ -234,7 +234,7 @@ def test_an_update_says_which_columns_filters_compare_otherwise_now(tmp_path, ca
 
 def test_text_files_have_numbers_where_only_zeros_at_their_ends_are_lost(tmp_path):
     path, texts = tmp_path / "a.csv", ["+49", "1e5", "-0", "007", "0.123456789012345678", "9" * 16]
-    path.write_text(f"id,text,a,b,c,d,e,f,g,h\nd1,mot1,{','.join(texts)},1.10,-20\n")
+    path.write_text(f"id,text,a,b,c,d,e,f,g,h\nd1,motb,{','.join(texts)},1.10,-20\n")
     (row,) = open_files(path, "").metadata()
     assert [*row.values()] == [*texts, 1.1, -20]
 
@@ -278,12 +278,12 @@ def test_long_deep_and_wrong_standing_conditions_are_refused(indexed, tmp_path, 
     for condition in ("-" * 999, "(" * 999, "[" * 999, "year > 1" * 500):
         with pytest.raises(InputError, match="--filter="):
             indexed(".tsv").mask(condition)
-    path, rows = tmp_path / "documents.csv", "id,text,a\n1,mot1,1\n2,mot2,2\n"
+    path, rows = tmp_path / "documents.csv", "id,text,a\n1,motb,1\n2,motc,2\n"
     with pytest.raises(InputError, match=r'"b" not found .*condition over a \(int64\)'):
         index_of(path, rows, "b > 1")
     assert index_of(path, rows, "a > 1").mask("a < 3").tolist() == [False, True]
     with pytest.raises(InputError, match="no columns besides their texts"):
-        index_of(path, "id,text\n1,mot1\n", "a > 1")
+        index_of(path, "id,text\n1,motb\n", "a > 1")
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(InputError, match=r"needs the package duckdb .*pip install '\.\[filters\]'"):
         index_of(path, rows, "a > 1")
@@ -305,18 +305,18 @@ def test_documents_are_left_out_before_the_best_are_chosen(tmp_path, monkeypatch
 
 def test_a_language_is_one_column_and_any_case_of_it_is_found(tmp_path):
     path = tmp_path / "documents.csv"
-    index = index_of(path, "id,text,Language\n1,mot1,pt_BR\n2,mot2,zh-Hant\n")
+    index = index_of(path, "id,text,Language\n1,motb,pt_BR\n2,motc,zh-Hant\n")
     assert [*index.metadata.rows([0, 1])] == [{"language": "pt-br"}, {"language": "zh-hant"}]
     for condition in ("language = 'zh-Hant'", "Language in ('zh-HANT', 'de')"):
         assert index.mask(condition).tolist() == [False, True]
     for names in ("Year,year", "Language,language"):
         with pytest.raises(InputError, match=f"{names.replace(',', ', ')}: the names of these col"):
-            index_of(path, f"id,text,{names}\n1,mot1,de,fr\n")
+            index_of(path, f"id,text,{names}\n1,motb,de,fr\n")
 
 
 def test_a_set_keeps_its_columns_and_its_languages(tmp_path):
-    documents = [Text("a", "", "mot1", "fr"), Text("b", "", "wort2", "de")]
-    source = memory.MemorySource([Text("q", "", "word1")], documents, [Judgment("q", "a", 1)])
+    documents = [Text("a", "", "motb", "fr"), Text("b", "", "wort2", "de")]
+    source = memory.MemorySource([Text("q", "", "wordb")], documents, [Judgment("q", "a", 1)])
     source.others = [{"year": np.int64(2020), "part": "1.10"}, {"day": DAY}]
     memory.write_set(source, tmp_path / "set", None)
     kept = opening.source_of(DataSettings(data_dir=str(tmp_path / "set"), max_queries=1))

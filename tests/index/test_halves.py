@@ -228,7 +228,7 @@ def test_documents_lose_factors_and_words_not_in_silence(parts, manifest, tmp_pa
     half = LexicalHalf(exported_lexical.LexicalParts(model, parts.vocabulary_dir, parts.text))
     for name, language in (("known", "de"), ("unknown", "")):
         assert "Documents of no known language" not in caplog.text
-        document = source.Text("1", "", "mot1 nouveau", language)
+        document = source.Text("1", "", "motb nouveau", language)
         builder.build_index(tmp_path / name, helpers.in_memory([document]), [half], manifest)
     assert "without the factors that the model has of de, fr. A column `language`" in caplog.text
     assert "New words, which no text of the training has: 1." in caplog.text
@@ -276,7 +276,7 @@ def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, mo
 
     # What an update takes from there is what a new index would have.
     *_, tenth = documents = list(collection.documents())[:8:-1]
-    documents = helpers.in_memory([tenth._replace(text="mot1 mot2 mot5 mot6"), *documents[:-1]])
+    documents = helpers.in_memory([tenth._replace(text="motb motc motf motg"), *documents[:-1]])
     encode, read = half.encode, []
     monkeypatch.setattr(half, "encode", lambda some: read.extend(some) or encode(some))
     builder.build_index(tmp_path / "index", documents, [half], manifest, update=True)

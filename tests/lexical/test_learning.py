@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import tf_smoothclir as sc
-from tests.cases import cases
+from tests.cases import cases, word
 from tests.lexical.helpers import tokenized
 from tests.small_world import numbered_set
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
@@ -322,14 +322,14 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
 @cases("judged_documents", 12, 11, ids=["all", "all but one"])
 def test_queries_with_all_documents_judged_are_enough(judged_documents):
     """Hazard: nothing is left that a mate should beat."""
-    documents = {f"d{row}": f"wort{row} haus{row}" for row in range(12)}
+    documents = {f"d{row}": f"{word('wort', row)} {word('haus', row)}" for row in range(12)}
     judgments = [
         (f"q{query}", f"d{row}", int(row == query % 12))
         for query in range(24)
         # One query of all documents must not take their candidates from the others.
         for row in {query % 12, *range(12 if not query else judged_documents)}
     ]
-    queries = {f"q{row}": f"word{row % 12} of{row}" for row in range(24)}
+    queries = {f"q{row}": f"{word('word', row % 12)} {word('of', row)}" for row in range(24)}
     given = {"queries": queries, "documents": documents, "judgments": judgments}
     model = sc.train(**given, preset="lexical", folds=0)
     assert model.search([queries["q3"]], k=1)[0][0].id == "d3"

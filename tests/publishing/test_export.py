@@ -14,7 +14,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 import tf_smoothclir as sc
 from tests import published
-from tests.cases import cases
+from tests.cases import cases, word
 from tests.published import EPSILON, NoVerifier, encode
 from tests.training.fixtures import run_of, tokenized_by
 from tests.training.tiny_set import DOCUMENTS, QUERIES, words_of
@@ -68,7 +68,7 @@ def test_run_with_missing_data_is_warmed_up_with_words_of_its_vocabulary(tiny_ru
     assert not export.exists()
     assert export_run(run, export, search_model=False) == 1
     assert [export_directory.exported_versions(export, role) for role in SERVED] == [[1], [], [1]]
-    assert np.abs(encode(load_part(export, "query").model, ["word1 word2"])).max() > 0.1
+    assert np.abs(encode(load_part(export, "query").model, ["wordb wordc"])).max() > 0.1
     (text,) = requests_of(export, "query")[0].inputs["text"].string_val
     assert text.decode() in run.vocabulary_tokens("query")[2:]
 
@@ -85,7 +85,9 @@ def requests_of(export_dir, role):
 def test_requests_replay_through_the_loaded_signatures(ranking_exports, name, role):
     export_dir = ranking_exports[name]
     signatures = tf.saved_model.load(str(part_dir(export_dir, role) / "1")).signatures
-    queries = {" ".join(f"word{n}" for n in words_of(row)[:2]).encode() for row in range(QUERIES)}
+    queries = {
+        " ".join(word("word", n) for n in words_of(row)[:2]).encode() for row in range(QUERIES)
+    }
     asked = []
     for request in requests_of(export_dir, role):
         assert request.model_spec.name == export_directory.MODELS[role]

@@ -31,17 +31,17 @@ from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.training.run_models import RunModels, load_models
 
 TEXTS = [b"Red  APPLE!", b"", b"sea what?", *published.HOSTILE[:100]]
-ASKED = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
-DOCUMENTS = [b"mot1 mot4 mot2", b"", b"\xff\x00 mot2", b"mot3 mot2 mot5 " * 60]
+ASKED = ["wordb worde", "", "nobody knows", "wordc wordc wordd wordf wordh"]
+DOCUMENTS = [b"motb mote motc", b"", b"\xff\x00 motc", b"motd motc motf " * 60]
 QUERIES_IN_C = [
-    b"word1 word2",
+    b"wordb wordc",
     b"",
     b"\xff\xfe",
-    b"a\0word3",
-    b"WORD4 " * 300,
-    "日本 word5".encode(),
+    b"a\0wordd",
+    b"WORDE " * 300,
+    "日本 wordf".encode(),
 ]
-DOCUMENTS_IN_C = [b"mot1 mot2", b"mot3", b"", b"\0", b"mot4 " * 300, b"unheard"]
+DOCUMENTS_IN_C = [b"motb motc", b"motd", b"", b"\0", b"mote " * 300, b"unheard"]
 # Retriever of the export, role.
 REQUESTS = [("dense", "query"), ("dense", "document")]
 REQUESTS += [(name, "search") for name in ("dense", "lexical", "hybrid")]
@@ -278,10 +278,10 @@ def test_searches_rank_as_the_run_does(reranked, search):
 def test_explanations_name_pairs_of_words_that_add_up(search):
     assert search.search(["???", ""], 5) == [[], []]
     assert search.collection.retrievers == (RERANKED, "lexical")
-    (hits,) = search.search(["word1 word4"], 3)
-    for hit, explanation in zip(hits, search.explain("word1 word4", hits), strict=True):
+    (hits,) = search.search(["wordb worde"], 3)
+    for hit, explanation in zip(hits, search.explain("wordb worde", hits), strict=True):
         assert explanation.score == hit.score
-        assert {pair.query_word for pair in explanation.pairs} <= {"word1", "word4"}
+        assert {pair.query_word for pair in explanation.pairs} <= {"wordb", "worde"}
         assert all(pair.document_word in hit.text for pair in explanation.pairs)
         added = sum(pair.share for pair in explanation.pairs)
         assert added == pytest.approx(explanation.reranker, rel=1e-3)
@@ -313,10 +313,10 @@ def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(reranked, monke
 
 
 def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
-    expected = search.search(["word1 word4"], 3)
+    expected = search.search(["wordb worde"], 3)
     search.ranker._known.clear()
     monkeypatch.setattr(second_stage, "_REMEMBERED", 2)
-    assert search.search(["word1 word4"], 3) == expected
+    assert search.search(["wordb worde"], 3) == expected
     assert len(search.ranker._known) == 2
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import tensorflow as tf
 
 from tests import published
-from tests.cases import cases
+from tests.cases import cases, word
 from tests.published import CUT_POINTS, DIM
 from tf_smoothclir.data import hashing
 from tf_smoothclir.data.sources.source import Text
@@ -25,8 +25,9 @@ from tf_smoothclir.publishing import exported_lexical, exported_scorers, exporte
 from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 from tf_smoothclir.settings.text import TextSettings
 
-QUERY_WORDS = [f"q{number}" for number in range(40)]
-DOCUMENT_WORDS = [*(f"w{number}" for number in range(110)), *QUERY_WORDS[:4], "x1", "x2", "日"]
+QUERY_WORDS = [word("q", number) for number in range(40)]
+DOCUMENT_WORDS = [word("w", number) for number in range(110)]
+DOCUMENT_WORDS += [*QUERY_WORDS[:4], "xa", "xb", "日"]
 TEXT = TextSettings(max_query_tokens=30, max_document_tokens=50)
 assert len(DOCUMENT_WORDS) > TERMS > DIM  # so that feedback has to leave words out
 FUSION = Fusion(share=0.4, lexical_deviation=2.0, dense_deviation=0.1, feedback=0.0)
@@ -43,8 +44,8 @@ KINDS = {
     "hybrid, no towers": {"fusion": dataclasses.replace(FUSION, share=0.0, feedback=20.0)},
 }
 # Empty, blank, unknown, a word that only documents have, NUL, no UTF-8, huge, one huge word.
-HAZARDS = [b"", b" \t\n", b"unheard of", "日 x1".encode(), b"q1\0q2", b"\xff q3 \xc3"]
-HAZARDS += [b"q1 " * 20_000, b"q" * 100_000]
+HAZARDS = [b"", b" \t\n", b"unheard of", "日 xa".encode(), b"qb\0qc", b"\xff qd \xc3"]
+HAZARDS += [b"qb " * 20_000, b"q" * 100_000]
 
 
 def random_texts(number, vocabulary, longest, seed):
@@ -108,7 +109,7 @@ def vectors_of(towers, role, texts):
 
 def test_documents_are_read_with_their_languages(parts):
     lexical = parts("lexical")
-    documents = [Text(id_, "", "w1 w2", language) for id_, language in zip("abc", ("he", "", "ja"))]
+    documents = [Text(id_, "", "wb wc", language) for id_, language in zip("abc", ("he", "", "ja"))]
     read = Collection.read(SimpleNamespace(documents=lambda: documents), {}, lexical)
     assert dict(zip(read.ids, read.words.languages.tolist())) == {"a": "he", "b": "", "c": "ja"}
     assert lexical.document_words(documents).languages.tolist() == ["he", "", "ja"]
@@ -298,7 +299,7 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
     encoders = {"dense": towers["query"]}
     model = build_search_model(collection, encoders, None, cut_points=CUT_POINTS, depth=1999)
     places = hashing.hash_ids(ids)
-    for batch in (["q1"], ["q1", "q2 q3", "q3"] * 30):
+    for batch in (["qb"], ["qb", "qc qd", "qd"] * 30):
         found = model.serve(tf.constant(batch))
         for row_ids, row_scores in zip(found["ids"].numpy(), found["scores"].numpy(), strict=True):
             rows = np.array([int(id_[1:]) for id_ in row_ids])

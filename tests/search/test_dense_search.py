@@ -29,7 +29,7 @@ from tf_smoothclir.utils.errors import InputError
 
 SCORES = np.array([0.5, 0, -0.25, 0, 0, -0.5, 0.25, 0], np.float32)
 DIM = 6
-QUERY = "word1 word4 word2"
+QUERY = "wordb worde wordc"
 
 
 class Half:
@@ -152,7 +152,7 @@ def search(export_dir, index_dir):
 
 def test_queries_of_a_batch_are_answered_as_alone_and_without_a_known_word_by_nothing(search):
     unknown = {"": (), " \t": (), "zebra": ("zebra",), "unheard ÄÖ!": ("unheard", "äö")}
-    queries = [QUERY, *unknown, "word8"]
+    queries = [QUERY, *unknown, "wordi"]
     together = search.search(queries, 5)
     assert together == [search.search([query], 5)[0] for query in queries]
     assert [len(hits) for hits in together] == [5, 0, 0, 0, 0, 5]
@@ -168,7 +168,7 @@ def test_index_is_enough_if_its_collection_changed_or_went(export_dir, tiny_run,
     opening.open_search(export_dir, path, the_same)
     assert "has changed" not in caplog.text
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
-        file.write(f"{tiny_set.DOCUMENTS}\tNouveau\tmot1 mot1\n")
+        file.write(f"{tiny_set.DOCUMENTS}\tNouveau\tmot1 motb\n")
     search = opening.open_search(export_dir, path, the_same)
     assert "data-en-fr has changed since it was indexed" in caplog.text
     assert "smoothclir-index --update" in caplog.text
@@ -179,7 +179,7 @@ def test_index_is_enough_if_its_collection_changed_or_went(export_dir, tiny_run,
 
 def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path):
     export = shutil.copytree(export_dir, tmp_path / "an export")
-    (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
+    (tmp_path / "own.tsv").write_text("a\tmot1 motc\nb\tmot3\n")
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
     builder.build_index(export / "index", collection, *builder.export_halves(export))
     with pytest.raises(InputError, match=r"of another collection, .*own\.tsv"):  # no toy world
@@ -212,7 +212,7 @@ def test_queries_of_the_run_measure_the_recall_if_there(export_dir, tiny_run, mo
 
 
 def test_command_answers_in_json_as_a_search_does(commands, export_dir, index_dir, search):
-    queries = [QUERY, "", "unheard ÄÖ", "word1 caf\ufffd"]
+    queries = [QUERY, "", "unheard ÄÖ", "wordb caf\ufffd"]
     typed = "".join(f"{query}\n" for query in queries).replace("\ufffd", "\udce9")  # no UTF-8
     flags = [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
     done = commands.run("export.search", *flags, stdin=typed, check=True)

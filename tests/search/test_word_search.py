@@ -32,7 +32,7 @@ from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_m
 from tf_smoothclir.utils.errors import InputError
 
 RETRIEVERS = "dense", "lexical", "hybrid"
-QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
+QUERIES = ["wordb worde", "wordi unheard", "motd worda worda", "nothing", ""]
 _SEARCH = """
 import atexit, sys
 from export import search
@@ -96,11 +96,11 @@ def test_it_ranks_as_evaluation_does(opened, evaluated, name, retriever):
     if retriever == "lexical":  # nothing but sums of the same float32 numbers: ties too are equal
         found = [[hit.id for hit in hits] for hits in search.search(texts, DOCUMENTS)]
         assert found == [own[: len(ranked)] for own, ranked in zip(ids, found)]
-    assert search.search(["", "zebra ?", "word1"], 3)[:2] == [[], []]
-    assert search.read(["", "zebra ?", "mot3", "word1 zebra"]) == [
+    assert search.search(["", "zebra ?", "wordb"], 3)[:2] == [[], []]
+    assert search.read(["", "zebra ?", "motd", "wordb zebra"]) == [
         QueryReading("nothing"),
         QueryReading("nothing", ("zebra",)),
-        QueryReading("nothing", ("mot3",)) if name == "dense" else QueryReading("spelling"),
+        QueryReading("nothing", ("motd",)) if name == "dense" else QueryReading("spelling"),
         QueryReading("words", ("zebra",)),
     ]
 
@@ -142,7 +142,7 @@ def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, sh
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
     monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
     search = hybrid(fusion)
-    queries = ["word1 word4", "word8", "mot3 word0 word0"]
+    queries = ["wordb worde", "wordi", "motd worda worda"]
     mask = np.random.default_rng(7).random(DOCUMENTS) < share
     kept = {search.ranker.index.documents[place].id for place in np.flatnonzero(mask)}
     whole = search.search(queries, DOCUMENTS)
@@ -156,7 +156,7 @@ def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, sh
 
 def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid, monkeypatch):
     search = hybrid(fused(0.3))
-    (expected,) = search.search(["word8"], 3)
+    (expected,) = search.search(["wordi"], 3)
     read = set()
     for method in (Ranker.about, Ranker.scores):
 
@@ -167,7 +167,7 @@ def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid,
         monkeypatch.setattr(Ranker, method.__name__, counted)
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
     monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
-    assert search.search(["word8"], 3) == [expected]
+    assert search.search(["wordi"], 3) == [expected]
     assert 3 <= len(read) < DOCUMENTS / 2
 
 
@@ -175,7 +175,7 @@ def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypat
     opened("hybrid")  # builds the index
     opened.cache_clear()
     monkeypatch.setattr(vector_index.FlatIndex, "__init__", None)
-    (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
+    (hits,) = opened("hybrid", "lexical").search(["wordb worde"], 3)
     assert len(hits) == 3
 
 
@@ -233,10 +233,10 @@ def test_explanations_add_up_to_the_scores(opened, name, role):
 
 def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
     search = opened("lexical")
-    (hits,) = search.search(["word1 word4"], 1)
-    (explanation,) = search.explain("word1 word4", hits)
+    (hits,) = search.search(["wordb worde"], 1)
+    (explanation,) = search.explain("wordb worde", hits)
     best = {word.word: word.matches[0] for word in explanation.words}
-    for word, translation in (("mot1", "word1"), ("mot4", "word4")):
+    for word, translation in (("motb", "wordb"), ("mote", "worde")):
         assert best[word].word == translation
         assert best[word].probability > 0.2
 
@@ -244,25 +244,25 @@ def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
 def test_common_words_are_no_evidence_beside_rarer_ones(opened, monkeypatch):
     monkeypatch.setattr(word_explanation, "_TIMES", 0.5)  # of nine words, none stands out by more
     search = opened("lexical")
-    (hits,) = search.search(["word4 word0 word0"], 1)
-    (explanation,) = search.explain("word4 word0 word0", hits, "query")
-    assert [word.word for word in explanation.words] == ["word4"]
+    (hits,) = search.search(["worde worda worda"], 1)
+    (explanation,) = search.explain("worde worda worda", hits, "query")
+    assert [word.word for word in explanation.words] == ["worde"]
     assert explanation.remainder > 1
 
 
 def test_few_words_bound_the_similarity_to_the_first_hits(hybrid, monkeypatch):
     search, terms = hybrid(fused(0.0, 7.0)), []
-    (ranked,) = search.search(["word1 word4"], DOCUMENTS)
+    (ranked,) = search.search(["wordb worde"], DOCUMENTS)
     of_all = Similarity.at_most
     monkeypatch.setattr(Similarity, "at_most", lambda own, n: terms.append(n) or of_all(own, n))
     for depth in (1, 4, DOCUMENTS):
-        assert search.search(["word1 word4"], depth) == [ranked[:depth]]
+        assert search.search(["wordb worde"], depth) == [ranked[:depth]]
     assert terms == [FEW_TERMS, FEW_TERMS, TERMS]
 
 
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):
-    (hits,) = hybrid(fused(0.3, 7.0)).search(["word1 word4"], 4)
-    both, vectors = (hybrid(f).explain("word1 word4", hits) for f in (fused(0.3, 7.0), fused(0.3)))
+    (hits,) = hybrid(fused(0.3, 7.0)).search(["wordb worde"], 4)
+    both, vectors = (hybrid(f).explain("wordb worde", hits) for f in (fused(0.3, 7.0), fused(0.3)))
     assert hits[0].constant == pytest.approx(both[0].feedback)
     assert hits[0].shown_score == pytest.approx(both[0].without(hits[0].constant).score)
     for explanation, without in zip(both, vectors, strict=True):
@@ -275,7 +275,7 @@ def test_what_towers_and_feedback_add_is_told_apart(hybrid):
 @cases("retriever", "dense", "lexical", "hybrid")
 def test_a_search_by_words_or_averages_loads_no_tensorflow(opened, ranking_exports, retriever):
     opened("hybrid")  # builds the index
-    command = [sys.executable, "-c", _SEARCH, "--query=zebra", "--query=word1 word4", "--json"]
+    command = [sys.executable, "-c", _SEARCH, "--query=zebra", "--query=wordb worde", "--json"]
     command += [f"--export_dir={ranking_exports['hybrid']}", f"--retriever={retriever}"]
     command += [f"--index_dir={opened.indexes / 'hybrid'}", "--explain"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

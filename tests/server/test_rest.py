@@ -166,7 +166,7 @@ def test_answer_to_a_curl_line_has_the_shape_on_the_page(servers, section, comma
     assert command.startswith(f"curl -s {ADDRESS}/")
     command = command.replace(ADDRESS, servers[section])
     if section:
-        command = command.replace(QUERY, "word1 word4")
+        command = command.replace(QUERY, "wordb worde")
     options = {"capture_output": True, "text": True, "timeout": 30, "check": True}
     # "..." stands for more of the same.
     shown = json.loads(answer.replace(", ...]", "]").replace("{...}", f'"{ANYTHING}"'))

@@ -175,7 +175,7 @@ def test_long_texts_are_cut_around_the_words():
 
 def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path, commands):
     page = open_page(open_search(export_dir, tmp_path / "index", lambda data: data))
-    answer = page.search({"q": "word1 word2", "k": "3"})
+    answer = page.search({"q": "wordb wordc", "k": "3"})
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
     parts = [part for result in answer["results"] for part in result["parts"]]
     assert parts[0][0].startswith("mot")
@@ -184,13 +184,13 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path, 
     assert (about["query_language"], about["document_language"], about["grades"]) == ("en", "fr", 3)
     assert about["examples"][0].startswith("word")
     # A collection of files has the languages of the towers.
-    (tmp_path / "own.tsv").write_text("id\ttext\tyear\na\tmot1 mot2\t1\nb\tmot3\t2\n")
+    (tmp_path / "own.tsv").write_text("id\ttext\tyear\na\tmot1 motc\t1\nb\tmot3\t2\n")
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
     builder.build_index(tmp_path / "own", collection, *builder.export_halves(export_dir))
     page = open_page(open_search(export_dir, tmp_path / "own", lambda data: data))
     facts = {"query_language": "en", "document_language": "fr", "examples": ()}
     assert page.about().items() >= facts.items()
-    (said,) = page.search({"q": "word1", "filter": "year > 2"})["remarks"]
+    (said,) = page.search({"q": "wordb", "filter": "year > 2"})["remarks"]
     assert said.startswith("The filter holds for no document")
     where = [f"--export_dir={export_dir}", f"--index_dir={tmp_path / 'own'}"]
     assert said in commands.run("export.search", *where, "--query=a", "--filter=year > 2").stdout

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.cases import word
 from tf_smoothclir.settings import presets, run
 
 QUERIES, DOCUMENTS, WORDS = 20, 30, 9
@@ -18,11 +19,12 @@ def write_tiny_set(directory: Path) -> Path:
     directory.mkdir(parents=True)
     files = {
         "wiki_en.queries": [
-            f"{n}\tTitle {n}\t" + " ".join(f"word{w}" for w in words_of(n)[:2])
+            f"{n}\tTitle {n}\t" + " ".join(word("word", w) for w in words_of(n)[:2])
             for n in range(QUERIES)
         ],
         "wiki_fr.documents": [
-            f"{n}\tTitre {n}\t" + " ".join(f"mot{w}" for w in words_of(n)) for n in range(DOCUMENTS)
+            f"{n}\tTitre {n}\t" + " ".join(word("mot", w) for w in words_of(n))
+            for n in range(DOCUMENTS)
         ],
         "en2fr.rel": [
             f"{n}\t{document}\t{grade}"

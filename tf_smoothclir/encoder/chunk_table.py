@@ -113,7 +113,7 @@ class ChunkTable:
     def _add(self, hashes: np.ndarray, chunks: str) -> None:
         """Adds new chunks, all different, with a space between two of them."""
         # All are split at once, with a word between them that none of them has.
-        for between in map("end{}".format, itertools.count()):
+        for between in map("end".__mul__, itertools.count(1)):
             tokens = tokens_of(chunks.replace(" ", f" {between} "), self._pretokenized)
             if tokens.count(between) == len(hashes) - 1:
                 break

@@ -15,6 +15,7 @@ from importlib import resources
 from tf_smoothclir.utils.composition import AM, cluster, compose, has_marks
 
 _REPLACEMENT, _LONE = "\ufffd", re.compile("[\ud800-\udfff]")  # no characters
+_NUMBER = re.compile("[0-9]+")
 
 
 def tokens_of(text: str, pretokenized: bool = False) -> list[str]:
@@ -22,10 +23,10 @@ def tokens_of(text: str, pretokenized: bool = False) -> list[str]:
     if pretokenized:
         return _LONE.sub(_REPLACEMENT, _space_between_words().sub(" ", text)).split()
     if text.isascii():
-        return text.translate(_replacements()).split()
+        return _NUMBER.sub(r" \g<0> ", text.translate(_replacements())).split()
     if has_marks(text):  # invisible characters may stand before a mark
         text = compose(_invisible().sub("", text))
-    text = text.translate(_replacements())
+    text = _NUMBER.sub(r" \g<0> ", text.translate(_replacements()))
     return _run().sub(_in_pairs, text).split()
 
 
@@ -185,9 +186,10 @@ def _unspaced() -> re.Pattern:
 
 @functools.cache
 def _piece() -> re.Pattern:
-    """What becomes one token, or none: an unspaced character, a word, or any other character."""
+    """What becomes one token, or none: unspaced, a number, a word, or any other character."""
     others = "".join(_class(name).pattern()[1:-1] for name in ("single", "space", "unspaced"))
-    return re.compile(rf"{_unspaced().pattern}|[^{others}]+|.", re.DOTALL)
+    parts = _unspaced().pattern, _NUMBER.pattern, f"[^{others}0-9]+", "."
+    return re.compile("|".join(parts), re.DOTALL)
 
 
 @functools.cache

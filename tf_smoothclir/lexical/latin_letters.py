@@ -10,7 +10,7 @@ import unicodedata
 
 import numpy as np
 
-MARKS = 0x300, 0x370  # code points that no word is compared by: accents; also digits, and silence
+MARKS = 0x300, 0x370  # code points that no word is compared by: accents, and silence
 _NONE = "-"  # in the place of letters without a sound
 _INDIC = (  # from the first sign of nine scripts of India on, which are in one order
     "nnn-a" + "aaiiuurleeeaoooo" + "kkggnccjjnttddnttddnnppbbmyrrlllvsssh" + "----"  # letters
@@ -36,7 +36,6 @@ _SOUNDS = dict(zip("aeiouyhcqzwf", "-------kksvp"))
 def _letters() -> np.ndarray:
     """Code point -> that of the letter as it is compared; all after these stay as they are."""
     latin = {ord(letter): ord(plain) for letter, plain in zip("đłø", "dlo")}
-    latin |= dict.fromkeys(b"0123456789", MARKS[0])
     for first, letters in _LATIN.items():
         for code, letter in enumerate(letters, start=first):
             latin[code] = MARKS[0] if letter == _NONE else ord(letter)

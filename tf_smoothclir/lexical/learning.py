@@ -286,9 +286,8 @@ class TableLearner:
         chosen &= unjudged > 0  # others have nothing that a mate should beat
         most = unjudged.min(where=chosen, initial=_CANDIDATES)
         parts = [self._training[chosen & (fold == fold_number)] for fold_number in range(_FOLDS)]
-        # A fold of a very small set may have no mates.
         used = [n for n, rows in enumerate(parts) if np.isin(self._mates.queries, rows).any()]
-        if not used:
+        if not used:  # a fold of a very small set may have no mates
             return model.weights
         others = [self._training[fold != fold_number] for fold_number in used]
         tables = self._documents.pairs.tables(_choices_of(model), others)
@@ -309,10 +308,11 @@ class TableLearner:
                 field.append(candidate_features(queries[-1], impacts, passages))
         asked = sp.csr_array(sp.vstack(queries, format="csr"))
         weights = learn_word_weights(asked, list(map(np.concatenate, features)), **former)
-        # A sign counts at most twice what a word of no query does: whole sentences end with one,
-        # and a few words with `...` after them are no sentence.
+        # A sign of no query counts nothing, others at most twice what a word of none does: whole
+        # sentences end with one, and a few words with `...` after them are no sentence.
         signs = np.flatnonzero(self._texts.are_signs)
-        weights[:, signs] = np.minimum(weights[:, signs], 2 * weights[:, PADDING_ID, None])
+        most = 2 * np.isin(signs, asked.indices) * weights[:, PADDING_ID, None]
+        weights[:, signs] = np.minimum(weights[:, signs], most)
         return weights.astype(np.float32)
 
     def with_best_factors_and_feedback(self, model: LexicalModel) -> LexicalModel:

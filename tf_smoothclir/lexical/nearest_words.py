@@ -9,15 +9,17 @@ if that is at least a half, so that `albania` finds `albanien`, and `photgraph` 
 does. The beginning and the end of a word are characters too. Accents do not count, which capitals
 and hasty typing leave out: `αθηνα` is `αθήνα`, `da nang` is `đà nẵng`. Letters of other scripts are
 compared as Latin ones: `albania` finds `албания`. If there is no such word, words of Latin letters
-are compared with those of others, and the other way round, by `SOUNDS` alone, with a share of 0.65:
+are compared with those of others, and the other way round, by `SOUNDS` alone, with a share of 0.6:
 `caledonia` finds `קלדוניה`; with the rarer nine tenths of a vocabulary, since an unknown word is no
-other spelling of `book`. Words of less than four characters are only found by the first. Digits do
-not count, and words that have some are not found: `covid19` finds `covid`, but `es2016` not
-`es2015`.
+other spelling of `book`. Since words of the same sounds may be others, pairs of letters count too,
+with a share of 0.3 and more, where both scripts have vowels: `seoul` finds `сеул`, but `blue` not
+`более`. Words of less than four characters, or sounds, have to be the same. Words with digits are
+not compared.
 
 The least share and the length were the same within chance from 0.4 to 0.6 and from 3 to 5, and so
-were longer n-grams, on validation and test queries of sets of eight languages. Of sounds, a least
-share of 0.8 found fewer names in eleven languages, and so did all words of the vocabulary.
+were longer n-grams, on validation and test queries of sets of eight languages. Of sounds alone, a
+least share of 0.8 found fewer names in eleven languages, and so did all words of the vocabulary;
+with pairs, more names were found and fewer other words.
 """
 
 import functools
@@ -32,17 +34,17 @@ from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.ranges import ranges
 
-LEAST_SHARE, LEAST_OF_SOUNDS = 0.5, 0.65
+LEAST_SHARE, LEAST_OF_SOUNDS, LEAST_OF_PAIRS = map(np.float32, (0.5, 0.6, 0.3))
 FEWEST_TRIGRAMS = 4  # of words that may differ in more than accents
-LARGE = np.int32(1 << 30)  # stands for the sizes of others, so that they have no share
 BEGIN, END = 0, 1  # code points before and after a word, which no word has
 BITS = 21  # of a code point
 # Longer words of any script, all of Latin, Greek, Cyrillic and Armenian; in TensorFlow too.
-COMPARED = f"([0-9]*[^0-9]){{{FEWEST_TRIGRAMS},}}[0-9]*|[a-z\u00c0-\u058f\u1e00-\u1fff]+"
-IN_LATIN = "[a-z\u00c0-\u024f\u1e00-\u1eff].*"
+COMPARED = f"[^0-9]{{{FEWEST_TRIGRAMS},}}|[a-z\u00c0-\u058f\u1e00-\u1fff]+"
+IN_LATIN, WITHOUT_VOWELS = "[a-z\u00c0-\u024f\u1e00-\u1eff].*", "[\u0590-\u077f].*"
 _MOST_REMEMBERED = 1 << 16
-_is_compared, _digit = re.compile(COMPARED).fullmatch, re.compile("[0-9]").search
-_is_in_latin = re.compile(IN_LATIN, re.DOTALL).fullmatch
+_is_compared, _is_in_latin, _is_without_vowels = (
+    re.compile(pattern, re.DOTALL).fullmatch for pattern in (COMPARED, IN_LATIN, WITHOUT_VOWELS)
+)
 
 
 class NearestWords:
@@ -50,15 +52,15 @@ class NearestWords:
 
     def __init__(self, vocabulary: Sequence[str]):
         """Lists the words by their trigrams."""
-        ids = [n for n, word in enumerate(vocabulary) if _is_compared(word) and not _digit(word)]
+        ids = [n for n, word in enumerate(vocabulary) if _is_compared(word)]
         ids = np.array(ids, np.int64)
         ids = ids[ids > UNKNOWN_ID]
-        in_latin = np.array([_is_in_latin(word) is not None for word in vocabulary])
         spellings = [Spellings(vocabulary, ids, LETTERS, LEAST_SHARE)]
+        in_latin = np.array([_is_in_latin(word) is not None for word in vocabulary])
         if 0 < np.count_nonzero(in_latin[ids]) < len(ids):  # else there are no other letters
             rare = ids[ids >= FREQUENT * len(vocabulary)]  # few others are new names
             spellings.append(Spellings(vocabulary, rare, SOUNDS, LEAST_OF_SOUNDS, in_latin))
-        self.spellings = [one for one in spellings if len(one.trigrams)]
+        self.spellings = [one for one in spellings if len(one.trigrams.numbers)]
         self.id_of = functools.lru_cache(_MOST_REMEMBERED)(self._id_of)
 
     def _id_of(self, word: str) -> int:
@@ -70,18 +72,15 @@ class NearestWords:
 
 
 class Spellings:
-    """Words of a vocabulary by their trigrams in some letters.
+    """Words of a vocabulary by their spelling in some letters.
 
     Attributes:
-        letters: `[code points]` int64, the letter that each counts as.
+        trigrams: Their trigrams in these letters.
         least: The least share of common trigrams.
         in_latin: `[vocabulary]` bool, which words have Latin letters, where those of other words
             are asked for; else None.
-        trigrams: `[trigrams]` int64, those of the vocabulary, sorted, as numbers.
-        ends: `[trigrams + 1]` int64, where the words that have each one begin and end.
-        words: `[entries]` int32, ids of these words.
-        sizes: `[vocabulary]` int32, how many different trigrams each word has; 0 where it is not
-            compared.
+        pairs: Their pairs of letters where these are asked for; else None.
+        without_vowels: `[vocabulary]` bool, which words are of scripts that leave vowels out.
     """
 
     def __init__(
@@ -89,43 +88,75 @@ class Spellings:
         vocabulary: Sequence[str],
         ids: np.ndarray,
         letters: np.ndarray,
-        least: float,
+        least: np.float32,
         in_latin: np.ndarray | None = None,
     ):
-        """Lists some words of a vocabulary by their trigrams."""
-        self.letters, self.least, self.in_latin = letters, np.float32(least), in_latin
-        owners, trigrams = self._trigrams([vocabulary[id_] for id_ in ids.tolist()])
-        owners = ids[owners]
-        order = np.argsort(trigrams, kind="stable")  # ids stay in order
-        owners, trigrams = owners[order], trigrams[order]
-        is_new = np.ones(len(order), bool)  # a word counts once for a trigram
-        is_new[1:] = (np.diff(owners) != 0) | (np.diff(trigrams) != 0)
-        self.words = owners[is_new].astype(np.int32)
-        self.sizes = np.bincount(self.words, minlength=len(vocabulary)).astype(np.int32)
-        self._sizes_of_long = np.where(self.sizes < FEWEST_TRIGRAMS, LARGE, self.sizes)
-        self.trigrams, numbers = np.unique(trigrams[is_new], return_counts=True)
-        self.ends = np.append(0, np.cumsum(numbers))
+        """Lists some words of a vocabulary."""
+        self.trigrams, self.least = Ngrams(vocabulary, ids, letters, 3), least
+        self.in_latin, self.pairs = in_latin, None
+        if in_latin is not None:
+            self.pairs = Ngrams(vocabulary, ids, LETTERS, 2)
+        self.without_vowels = np.array(list(map(bool, map(_is_without_vowels, vocabulary))))
+        self._are_long = self.trigrams.sizes >= FEWEST_TRIGRAMS
 
     def id_of(self, word: str) -> int:
         """The id of the nearest word of a word that is compared; `NO_WORD` if there is none."""
-        _, trigrams = self._trigrams([word])
-        if not len(trigrams):  # an accent alone, or vowels
-            return NO_WORD
-        places = np.searchsorted(self.trigrams, trigrams).clip(max=len(self.trigrams) - 1)
-        places = places[self.trigrams[places] == trigrams]
+        shares, number = self.trigrams.shares(word)
+        if self.in_latin is not None:
+            shares[self.in_latin == (_is_in_latin(word) is not None)] = 0
+        is_short, of_pairs = number < FEWEST_TRIGRAMS, self._of_pairs(word)
+        is_like = (shares >= (1 if is_short else self.least)) & (of_pairs >= LEAST_OF_PAIRS)
+        totals = np.where(is_like & (is_short | self._are_long), shares + of_pairs, 0)
+        best = int(totals.argmax())  # of equal ones the first, which is more frequent
+        return best if totals[best] else NO_WORD
+
+    def _of_pairs(self, word: str) -> np.ndarray:
+        if self.pairs is None or _is_without_vowels(word):
+            return np.ones(len(self.without_vowels), np.float32)
+        return np.where(self.without_vowels, np.float32(1), self.pairs.shares(word)[0])
+
+
+class Ngrams:
+    """Words of a vocabulary by their n-grams in some letters.
+
+    Attributes:
+        letters: `[code points]` int64, the letter that each counts as.
+        length: That of n-grams.
+        numbers: `[n-grams]` int64, those of the vocabulary, sorted.
+        ends: `[n-grams + 1]` int64, where the words that have each one begin and end.
+        words: `[entries]` int32, ids of these words.
+        sizes: `[vocabulary]` int32, how many different n-grams each word has; 0 where it is not
+            listed.
+    """
+
+    def __init__(
+        self, vocabulary: Sequence[str], ids: np.ndarray, letters: np.ndarray, length: int
+    ):
+        """Lists some words of a vocabulary."""
+        self.letters, self.length = letters, length
+        owners, numbers = self._ngrams([vocabulary[id_] for id_ in ids.tolist()])
+        owners = ids[owners]
+        order = np.argsort(numbers, kind="stable")  # ids stay in order
+        owners, numbers = owners[order], numbers[order]
+        is_new = np.ones(len(order), bool)  # a word counts once for an n-gram
+        is_new[1:] = (np.diff(owners) != 0) | (np.diff(numbers) != 0)
+        self.words = owners[is_new].astype(np.int32)
+        self.sizes = np.bincount(self.words, minlength=len(vocabulary)).astype(np.int32)
+        self.numbers, counts = np.unique(numbers[is_new], return_counts=True)
+        self.ends = np.append(0, np.cumsum(counts))
+
+    def shares(self, word: str) -> tuple[np.ndarray, int]:
+        """The share of n-grams in common with each word, `[vocabulary]`, and how many one has."""
+        _, numbers = self._ngrams([word])
+        places = np.searchsorted(self.numbers, numbers).clip(max=len(self.numbers) - 1)
+        places = places[self.numbers[places] == numbers]
         begins = self.ends[places]
         entries = self.words[ranges(begins, self.ends[places + 1] - begins)]
-        common = np.bincount(entries, minlength=len(self.sizes))
-        if self.in_latin is not None:
-            common[self.in_latin == (_is_in_latin(word) is not None)] = 0
-        is_short = len(trigrams) < FEWEST_TRIGRAMS
-        sizes = self.sizes if is_short else self._sizes_of_long
-        shares = 2 * common.astype(np.float32) / (sizes + np.float32(len(trigrams)))
-        best = int(shares.argmax())  # of equal ones the first, which is more frequent
-        return best if shares[best] >= (1 if is_short else self.least) else NO_WORD
+        common = np.bincount(entries, minlength=len(self.sizes)).astype(np.float32)
+        return 2 * common / np.maximum(1, self.sizes + np.float32(len(numbers))), len(numbers)
 
-    def _trigrams(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The place of the word of each trigram of words, and the trigrams, int64 numbers."""
+    def _ngrams(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The place of the word of each n-gram of words, and the n-grams, int64 numbers."""
         marked = "".join(f"{chr(BEGIN)}{word}{chr(END)}" for word in words)
         codes = np.frombuffer(marked.encode("utf-32-le", "surrogatepass"), np.uint32)
         codes = codes.astype(np.int64)
@@ -134,6 +165,9 @@ class Spellings:
         codes[has_letter] = self.letters[codes[has_letter]]
         is_mark = (codes >= MARKS[0]) & (codes < MARKS[1])
         owners, codes = owners[~is_mark], codes[~is_mark]
-        first = np.flatnonzero(owners[2:] == owners[:-2])
-        numbers = codes[first] << 2 * BITS | codes[first + 1] << BITS | codes[first + 2]
+        last = self.length - 1
+        first = np.flatnonzero(owners[last:] == owners[: len(owners) - last])
+        numbers = np.zeros(len(first), np.int64)
+        for place in range(self.length):
+            numbers = numbers << BITS | codes[first + place]
         return owners[first], numbers

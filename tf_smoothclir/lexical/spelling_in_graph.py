@@ -3,11 +3,11 @@
 import tensorflow as tf
 
 from tf_smoothclir.lexical.joined_words import (
+    FEWEST_CUT,
     FREQUENT,
-    LONGEST,
+    MOST_CUT,
     SHORTEST,
     SHORTEST_FREQUENT,
-    SHORTEST_WORD,
 )
 from tf_smoothclir.lexical.latin_letters import MARKS
 from tf_smoothclir.lexical.nearest_words import (
@@ -17,7 +17,9 @@ from tf_smoothclir.lexical.nearest_words import (
     END,
     FEWEST_TRIGRAMS,
     IN_LATIN,
-    LARGE,
+    LEAST_OF_PAIRS,
+    WITHOUT_VOWELS,
+    Ngrams,
     Spellings,
 )
 from tf_smoothclir.lexical.words import NO_WORD
@@ -39,9 +41,10 @@ class JoinedInGraph(tf.Module):
         return parts.value_rowids(), parts.flat_values
 
     def _parts_of(self, word: tf.Tensor) -> tf.Tensor:
-        letters = tf.strings.unicode_split(word, "UTF-8")
-        letters = tf.cond(tf.size(letters) > LONGEST, lambda: letters[:0], lambda: letters)
-        length, ids = tf.size(letters), self._ids_of_parts(word, letters)
+        length = tf.strings.length(word, "UTF8_CHAR")
+        is_cut = (length >= FEWEST_CUT) & (length <= MOST_CUT)
+        length = tf.where(is_cut, length, 0)
+        ids = self._ids_of_parts(word, length)
         places = tf.range(length + 1)
 
         def best_to(end, sums, begins):
@@ -64,27 +67,18 @@ class JoinedInGraph(tf.Module):
         )
         return parts
 
-    def _ids_of_parts(self, word: tf.Tensor, letters: tf.Tensor) -> tf.Tensor:
+    def _ids_of_parts(self, word: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
         """The id of each part of a word, `[begin, end]` int32; `NO_WORD` where none may be cut."""
-        are_digits, length = tf.strings.regex_full_match(letters, "[0-9]"), tf.size(letters)
-        before, after = are_digits[:-1], are_digits[1:]
-        outside = tf.ones([tf.minimum(length, 1)], bool)
-        cuts = tf.concat([outside, ~(before & after), [True]], 0)
-        changes = tf.concat([outside, before ^ after, [True]], 0)
         begins = tf.range(length + 1)[:, tf.newaxis]
         sizes = tf.transpose(begins) - begins
-        is_run = changes[:, tf.newaxis] & changes & (sizes > 0)
-        is_long = (sizes >= SHORTEST_FREQUENT) & (length >= SHORTEST_WORD)
-        tried = cuts[:, tf.newaxis] & cuts & (is_run | is_long) & (sizes != length)
-        tried = tf.where(tried)
+        tried = tf.where((sizes >= SHORTEST_FREQUENT) & (sizes < length))
         sizes = tf.gather_nd(sizes, tried)
         texts = tf.strings.substr(
             tf.fill(tf.shape(sizes), word), tf.cast(tried[:, 0], tf.int32), sizes, "UTF8_CHAR"
         )
         found = self._encoder.ids(texts)
-        may_be_rare = (sizes >= SHORTEST) | tf.gather_nd(is_run, tried)
-        is_known = (found > UNKNOWN_ID) & (may_be_rare | (found < self._frequent))
-        found = tf.where(is_known, found, NO_WORD)
+        is_part = (found > UNKNOWN_ID) & ((sizes >= SHORTEST) | (found < self._frequent))
+        found = tf.where(is_part, found, NO_WORD)
         return tf.scatter_nd(tried, found, tf.cast([length + 1, length + 1], tf.int64))
 
 
@@ -93,55 +87,72 @@ class NearestInGraph(tf.Module):
 
     def __init__(self, nearest: Spellings):
         super().__init__(name="nearest_words")
-        arrays = nearest.trigrams, nearest.ends, nearest.words, nearest.sizes, nearest.letters
-        self._trigrams, self._ends, self._words, self._sizes, self._letters = (
-            tf.Variable(array, trainable=False) for array in arrays
-        )
-        self._least, self._in_latin = nearest.least, None
-        if nearest.in_latin is not None:
+        self._trigrams, self._least = NgramsInGraph(nearest.trigrams), nearest.least
+        self._pairs = None
+        if nearest.pairs is not None:
+            self._pairs = NgramsInGraph(nearest.pairs)
             self._in_latin = tf.Variable(nearest.in_latin, trainable=False)
+            self._without_vowels = tf.Variable(nearest.without_vowels, trainable=False)
 
     def ids(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Which of some words have a nearest one, `[found]` int64, and the ids of these, int32."""
         compared = tf.where(tf.strings.regex_full_match(words, COMPARED))
-        words_compared = tf.gather_nd(words, compared)
-        trigrams = self._trigrams_of(words_compared)
-        in_latin = tf.strings.regex_full_match(words_compared, IN_LATIN)
+        words = tf.gather_nd(words, compared)
         # Word by word: a count of trigrams for each word of the vocabulary is large.
-        nearest = tf.map_fn(self._id, (trigrams, in_latin), fn_output_signature=tf.int32)
+        nearest = tf.map_fn(self._id, words, fn_output_signature=tf.int32)
         found = nearest != NO_WORD
         return tf.boolean_mask(compared[:, 0], found), tf.boolean_mask(nearest, found)
 
-    def _trigrams_of(self, words: tf.Tensor) -> tf.RaggedTensor:
-        codes = tf.strings.unicode_decode(words, "UTF-8")
-        values, size = codes.flat_values, self._letters.shape[0]
-        letters = tf.gather(self._letters, tf.minimum(values, size - 1))
-        values = tf.where(values < size, letters, tf.cast(values, tf.int64))
-        codes = codes.with_flat_values(values)
-        codes = tf.ragged.boolean_mask(codes, (codes < MARKS[0]) | (codes >= MARKS[1]))
-        one = tf.ones([codes.nrows(), 1], tf.int64)
-        marked = tf.concat([BEGIN * one, codes, END * one], axis=1)
-        firsts = tf.ragged.range(marked.row_starts(), marked.row_limits() - 2)
-        numbers = tf.zeros_like(firsts.flat_values)
-        for place in range(3):
-            numbers = numbers * 2**BITS + tf.gather(marked.flat_values, firsts.flat_values + place)
-        return firsts.with_flat_values(numbers)
+    def _id(self, word: tf.Tensor) -> tf.Tensor:
+        """The id of the nearest word of one."""
+        codes = tf.strings.unicode_decode(word, "UTF-8")
+        shares, number = self._trigrams.shares(codes)
+        of_pairs = tf.ones_like(shares)
+        if self._pairs is not None:
+            in_latin = tf.strings.regex_full_match(word, IN_LATIN)
+            shares = tf.where(self._in_latin == in_latin, 0.0, shares)
+            is_without = tf.strings.regex_full_match(word, WITHOUT_VOWELS) | self._without_vowels
+            of_pairs = tf.where(is_without, 1.0, self._pairs.shares(codes)[0])
+        is_short, are_long = number < FEWEST_TRIGRAMS, self._trigrams.sizes >= FEWEST_TRIGRAMS
+        is_like = shares >= tf.where(is_short, 1.0, self._least)
+        is_like &= (of_pairs >= LEAST_OF_PAIRS) & (is_short | are_long)
+        totals = tf.where(is_like, shares + of_pairs, 0.0)
+        total, best = tf.math.top_k(totals, 1)  # of equal ones the first
+        return tf.where(total > 0, best, NO_WORD)[0]
 
-    def _id(self, word: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
-        """The id of the nearest word of one with `[trigrams]` int64, perhaps in Latin letters."""
-        trigrams, in_latin = word
-        places = tf.searchsorted(self._trigrams, trigrams)
-        places = tf.minimum(places, tf.size(self._trigrams) - 1)
-        places = tf.boolean_mask(places, tf.gather(self._trigrams, places) == trigrams)
+
+class NgramsInGraph(tf.Module):
+    """The shares of `Ngrams`."""
+
+    def __init__(self, ngrams: Ngrams):
+        super().__init__(name="ngrams")
+        arrays = ngrams.numbers, ngrams.ends, ngrams.words, ngrams.sizes, ngrams.letters
+        self._numbers, self._ends, self._words, self.sizes, self._letters = (
+            tf.Variable(array, trainable=False) for array in arrays
+        )
+        self._length = ngrams.length
+
+    def shares(self, codes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The share of common n-grams, `[vocabulary]` float32, and those of code points."""
+        numbers = self._ngrams(codes)
+        places = tf.searchsorted(self._numbers, numbers)
+        places = tf.minimum(places, tf.size(self._numbers) - 1)
+        places = tf.boolean_mask(places, tf.gather(self._numbers, places) == numbers)
         ends = tf.gather(self._ends, places), tf.gather(self._ends, places + 1)
         entries = tf.gather(self._words, tf.ragged.range(*ends).flat_values)
         ones = tf.ones_like(entries, tf.float32)
-        common = tf.math.unsorted_segment_sum(ones, entries, tf.size(self._sizes))
-        if self._in_latin is not None:
-            common = tf.where(self._in_latin == in_latin, 0.0, common)
-        number = tf.size(trigrams)
-        is_short, are_short = number < FEWEST_TRIGRAMS, self._sizes < FEWEST_TRIGRAMS
-        sizes = tf.where(are_short & ~is_short, LARGE, self._sizes)
-        shares = 2 * common / tf.cast(sizes + number, tf.float32)
-        share, best = tf.math.top_k(shares, 1)  # of equal ones the first
-        return tf.where(share >= tf.where(is_short, 1.0, self._least), best, NO_WORD)[0]
+        common = tf.math.unsorted_segment_sum(ones, entries, tf.size(self.sizes))
+        sizes = tf.maximum(self.sizes + tf.size(numbers), 1)
+        return 2 * common / tf.cast(sizes, tf.float32), tf.size(numbers)
+
+    def _ngrams(self, codes: tf.Tensor) -> tf.Tensor:
+        size = self._letters.shape[0]
+        letters = tf.gather(self._letters, tf.minimum(codes, size - 1))
+        letters = tf.where(codes < size, letters, tf.cast(codes, tf.int64))
+        letters = tf.boolean_mask(letters, (letters < MARKS[0]) | (letters >= MARKS[1]))
+        marked = tf.concat([[BEGIN], letters, [END]], axis=0)
+        number = tf.maximum(0, tf.size(marked) + 1 - self._length)
+        numbers = tf.zeros([number], tf.int64)
+        for place in range(self._length):
+            numbers = numbers * 2**BITS + marked[place : place + number]
+        return numbers

@@ -115,8 +115,9 @@ def learn_word_weights(
         numbers = np.arange(entries.stop - entries.start)
         own_ends, scores = ends[part.start : part.stop + 1] - entries.start, 0.0
         own_features = [field[entries] for field in features]
+        shape = len(own_ends) - 1, len(numbers)
         for field, of_field in zip(own_features, of_entries[:, entries]):
-            sums_of_words = sp.csr_array((of_field, numbers, own_ends))
+            sums_of_words = sp.csr_array((of_field, numbers, own_ends), shape=shape)
             scores = scores + (sums_of_words @ field).astype(float)
         scores -= scores.max(axis=1, keepdims=True)
         odds = np.exp(scores)

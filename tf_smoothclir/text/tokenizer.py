@@ -9,7 +9,7 @@ Tokens, in any script:
   as full width and ligatures, and digits of other scripts are plain ones (`utils.composition`).
 * Letters are lower-cased: `ß` is `ss`, each sigma the same, and each `i` has one dot, also in
   Turkish. Arabic alef, yeh and kaf have one form each, and stress marks on Cyrillic letters go. A
-  word is a run of letters, marks and digits.
+  word is a run of letters and marks, a number one of digits: `10kg` is `10 kg`.
 * Every other visible character (punctuation, symbols) is a token of its own.
 * Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
   with its marks, so any part of a run can be found, and one more for each two neighbours, since
@@ -57,11 +57,11 @@ _UNSPACED = (
     r"\p{Tamil}\p{Telugu}\p{Kannada}\p{Malayalam}"
     r"\x{1200}-\x{135A}\x{1380}-\x{138F}\x{2D80}-\x{2DDE}\x{AB01}-\x{AB2E}"  # Ethiopic
 )
-# A cluster of an unspaced script, or a character that is not part of a word. Nothing is captured,
-# so RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
-# separate what they stand in.
+# A cluster of an unspaced script, a character that is not part of a word, or a number. Nothing is
+# captured, so RE2 uses its fast automaton. Invisible characters may stand between marks, and must
+# not separate what they stand in.
 _SINGLE = composition.cluster(f"[{_UNSPACED}]", r"\p{M}", f"[{_INVISIBLE}]*")
-_SINGLE += rf"|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE} ]"
+_SINGLE += rf"|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE} ]|[0-9](?:[{_INVISIBLE}]*[0-9])*"
 # What each cluster becomes: c is `\1c c c\2`, so neighbours are `\1c c c\2  \1d d d\2`. Without
 # what stands between the two they share a token, `\1c c cd d d\2`, and the first and the last one
 # of a run have a copy too many. No text has these two characters.

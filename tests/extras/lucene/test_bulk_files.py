@@ -83,8 +83,8 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
 @cases("engine", *bulk_files.ENGINES)
 def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path, engine):
     rows = [
-        {"id": "a", "text": "mot1 mot2", "year": 2021, "made": "2021-05-06", "a.b": "x"},
-        {"id": "b", "text": "mot1", "share": 0.5, "open": True, "tags": ["x", "y"]},
+        {"id": "a", "text": "motb motc", "year": 2021, "made": "2021-05-06", "a.b": "x"},
+        {"id": "b", "text": "motb", "share": 0.5, "open": True, "tags": ["x", "y"]},
     ]
     path = tmp_path / "pages.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -98,10 +98,10 @@ def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path
     assert first["metadata"] == {"year": 2021, "made": "2021-05-06", "a<dot>b": "x"}
     assert second["metadata"] == {"share": 0.5, "open": True, "tags": ["x", "y"]}
     form = BulkFormat(engine, load_exported_models(ranking_exports["lexical"]))
-    plain, body = form.query("word1"), form.query("word1", filter=YEAR)
+    plain, body = form.query("wordb"), form.query("wordb", filter=YEAR)
     assert body == {**plain, "query": {"bool": {"must": plain["query"], "filter": YEAR}}}
     of_vectors = BulkFormat(engine, load_exported_models(ranking_exports["dense"]))
-    body = of_vectors.query("word1", filter=YEAR)
+    body = of_vectors.query("wordb", filter=YEAR)
     nearest = body.get("knn") or body["query"]["bool"]["must"]["knn"]["vector"]
     assert nearest["filter"] == YEAR
     assert "metadata" not in form.mapping()["mappings"]["properties"]

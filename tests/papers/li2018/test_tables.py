@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.cases import word
 from tests.papers.laboratory.fakes import study_in
 from tests.training.tiny_set import QUERIES, tiny_settings, words_of, write_tiny_set
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
@@ -99,7 +100,8 @@ def test_rows_of_translated_queries_find_mates_and_people_s_queries_are_read(tmp
     assert measured(read_system_metrics(MT, [cell])).per_query.keys() == {*COLUMNS}
     upper, translated = monolingual(MON, study)
     assert (upper.per_query.keys(), translated) == ({GRADE_1}, False)
-    lines = [f"{n}\tTitre\tmot{words_of(n)[0]}\n" for n in range(QUERIES - 1)]  # not of the last
+    firsts = [word("mot", words_of(n)[0]) for n in range(QUERIES - 1)]  # not of the last
+    lines = [f"{n}\tTitre\t{first}\n" for n, first in enumerate(firsts)]
     (data / "wiki_fr.queries").write_text("".join(lines))
     with caplog.at_level("WARNING", logger="absl"):
         upper, translated = monolingual(MON, study)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.cases import cases
+from tests.cases import cases, word
 from tests.training.tiny_set import QUERIES, words_of
 from tf_smoothclir.data.candidate_lists import pair_key
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -40,10 +40,10 @@ def translations(prepared):
 
 
 def test_queries_are_translated_word_by_word_in_their_order(prepared, translations):
-    """In the tiny set, "mot3" stands for "word3"; a table of 12 pairs knows most of them."""
+    """In the tiny set, "motd" stands for "wordd"; a table of 12 pairs knows most of them."""
     vocabulary = np.array(prepared[1].vocabulary("document"))
     found = [vocabulary[words].tolist() for words in translations]
-    expected = [[f"mot{w}" for w in words_of(n)[:2]] for n in range(QUERIES)]
+    expected = [[word("mot", w) for w in words_of(n)[:2]] for n in range(QUERIES)]
     same = [one == other for one, other in zip(found, expected, strict=True) if len(one) == 2]
     assert np.mean(same) > 0.6
 
