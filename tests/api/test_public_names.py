@@ -97,6 +97,7 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
     ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
     ({"fresh_negatives": 1}, "Give True or False"),
     ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
+    ({"thresholds": iter([0.2, 0.7])}, "it is a list_iterator. Give a list of numbers"),
     ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
     ({"loss": "softmax", "batching": "pairs"}, "Add --batching=lists"),
     ({"init_from": "nowhere"}, "there is no such directory"),
