@@ -147,7 +147,11 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     (lambda m: m.build_index("x", update=True, overwrite=True), "^overwrite, update: the one"),
     (lambda m: sc.load("nowhere"), "there is no such directory"),
     (lambda m: sc.load(m.path.parent), "there is neither a run"),
-    (lambda m: sc.load(3), "it is an int"),
+    (lambda m: sc.load(3), "^load: path=3: it is an int. Give a path"),
+    (lambda m: sc.train(output_dir=b"x"), "^train: output_dir=b'x': it is a bytes. Give a path"),
+    (lambda m: m.search(["a"], index=5), "^search: index=5: it is an int"),
+    (lambda m: m.build_index(None), "^build_index: directory=None: it is None"),
+    (lambda m: m.export(b"x"), "^export: directory=b'x': it is a bytes"),
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
     with pytest.raises(sc.InputError, match=message):

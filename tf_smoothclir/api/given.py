@@ -24,7 +24,7 @@ from tf_smoothclir.data.sources.columns import (
     values_of,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import input_error, kind
 
 
 class Frame(Protocol):
@@ -168,12 +168,6 @@ def whole_number(given: int, argument: str, least: int = 1) -> int:
 def shown(value: object) -> str:
     """A value and what it is, such as "7, an int"."""
     return "None" if value is None else f"{short(value)}, {kind(value)}"
-
-
-def kind(value: object) -> str:
-    """What a value is, such as "an int"."""
-    name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _is_frame(given: object) -> TypeGuard[Frame]:

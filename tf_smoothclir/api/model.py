@@ -1,7 +1,6 @@
 """A trained model in Python: vectors, search, scores, evaluation, export."""
 
 import functools
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 
 from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.collections import Searches, check_is_export, documents_of
-from tf_smoothclir.api.given import Judgments, Table, Texts, kind, one_string, strings, whole_number
+from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
 from tf_smoothclir.api.sets import Data, evaluate_on
 from tf_smoothclir.data.sources.memory import Tokenizer, segmented
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -44,7 +43,7 @@ class Model:
         tokenizer: Tokenizer | None = None,
     ):
         """Opens a run directory or an export directory, as `load` does; `held` goes with it."""
-        self.path = Path(local_path(path))
+        self.path = Path(local_path(path, "load: path"))
         self._held, self._tokenizer = held, tokenizer
         self._run: RunDirectory | None = None
         if RunDirectory(self.path).config.is_file():
@@ -202,7 +201,9 @@ class Model:
             InputError: There is an index of something else, or the documents have a defect.
         """
         options = {"overwrite": overwrite, "update": update}
-        return self._searches.build(Path(local_path(directory)), documents, **options)
+        return self._searches.build(
+            Path(local_path(directory, "build_index: directory")), documents, **options
+        )
 
     @without_retracing_warnings()
     def explain(self, query: str, document: str, role: str = "document") -> Explanation:
@@ -339,7 +340,4 @@ def load(path: PathText, *, tokenizer: Tokenizer | None = None) -> Model:
     Raises:
         InputError: There is neither.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        remedy = "Give the path of a run or an export"
-        raise input_error("load: path", f"it is {kind(path)}", remedy)
     return Model(path, tokenizer=tokenizer)

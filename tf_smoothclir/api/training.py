@@ -123,7 +123,7 @@ def train(
     if output_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="smoothclir-")
         output_dir = temporary.name
-    path = Path(local_path(output_dir))
+    path = Path(local_path(output_dir, "train: output_dir"))
     of_set = {"queries": queries, "documents": documents, "judgments": judgments, "splits": splits}
     of_texts = {"clicks": clicks, "pairs": pairs, "parallel": parallel}
     towers = {"query_tower": query_tower, "document_tower": document_tower}

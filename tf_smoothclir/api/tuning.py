@@ -71,7 +71,9 @@ def tune(
     """
     chosen = _search(tune, search, max_trials, folds)
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
-        directory = Path(temporary if output_dir is None else local_path(output_dir))
+        directory = Path(
+            temporary if output_dir is None else local_path(output_dir, "tune: output_dir")
+        )
         fixed, in_memory = settings_with_data(
             "tune", data, preset, given, directory, overwrite, **_rules_of(chosen)
         )
