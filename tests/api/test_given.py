@@ -217,6 +217,7 @@ def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
     ({"query_tower": SumTower(), "preset": "lexical"}, "query_tower: no towers are trained"),
     ({"tune": ["epsilon"], "epsilon": 0.3}, "epsilon: .*tune searches it"),
     ({"callbacks": Recorder(1)}, "callbacks: it is .* Give a list of Keras callbacks"),
+    ({"folds": "5"}, "folds: it is '5', a str. Give a whole number from 0 on"),
     ({"callbacks": ["x"]}, r"callbacks: it is \['x'\], a list"),
 )
 def test_what_cannot_be_used_is_an_error_in_words(arguments, message, tmp_path):
