@@ -36,7 +36,10 @@ def test_strings_score_as_their_ids_do_numbered_as_in_preparation():
     # By frequency, then in byte order; lower case, punctuation apart.
     words = ["[PAD]", "[UNK]", "apfel", "meer", ",", "am", "blaue", "das", "roter"]
     assert TextTower.words_of(DOCUMENTS) == words
-    assert TextTower.words_of(DOCUMENTS, max_size=3) == words[:3]
+    assert TextTower.words_of(map(str.encode, DOCUMENTS), max_size=3) == words[:3]
+    for wrong, where in (("a b", "texts: it is a str"), (["a", None], r"texts\[1\]: it is None")):
+        with pytest.raises(sc.InputError, match=rf"^{where}\. Give a "):
+            TextTower.words_of(wrong)
     model = model_of_strings()
     inside = TwoTower(model.query_tower.tower, model.document_tower.tower)
     found = inside.vectors("document", tf.constant([[8, 2]]))  # roter apfel
