@@ -150,6 +150,7 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     (lambda m: sc.load(3), "^load: path=3: it is an int. Give a path"),
     (lambda m: sc.train(output_dir=b"x"), "^train: output_dir=b'x': it is a bytes. Give a path"),
     (lambda m: m.search(["a"], index=5), "^search: index=5: it is an int"),
+    (lambda m: m.search(["a"], index="nope"), "nope: there is no such directory. Check the path"),
     (lambda m: m.build_index(None), "^build_index: directory=None: it is None"),
     (lambda m: m.export(b"x"), "^export: directory=b'x': it is a bytes"),
 )
