@@ -57,7 +57,8 @@ def test_a_query_has_one_split_and_a_column_one_name():
     frame.columns.append("year")  # as pandas has it, where frame["year"] is a frame
     with pytest.raises(InputError, match=r"documents: 2 columns have the name 'year'\. Rename"):
         texts_of(frame, "documents")
-    assert judgments_of({"q": {*"edcba"}}) == [Judgment("q", d, 1) for d in "abcde"]
+    for form in ({"q": {*"edcba"}}, {("q", d) for d in "edcba"}):
+        assert judgments_of(form) == [Judgment("q", d, 1) for d in "abcde"]
 
 
 @cases(
@@ -112,6 +113,7 @@ def test_frames_of_pandas():
     (b"bytes", "it is bytes"),
     (7, "it is 7, an int"),
     ([], "queries: it is empty"),
+    ({"a", "b"}, "queries: it is a set, whose order is by chance. Give a list of strings, a dic"),
     (["a", " "], r"queries\[1\]: the text of query 1 is empty"),
     (["a", 7], r"queries\[1\]: the text of 1 is 7, not a string. Give a string there"),
     ({"a b": "text"}, r"queries\[0\]: id 'a b' is empty or contains white space"),

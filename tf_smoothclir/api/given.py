@@ -102,6 +102,8 @@ def judgments_of(given: Judgments, columns: Mapping[str, str] | None = None) -> 
     """Judgments as records."""
     if isinstance(given, Mapping):
         given = list(_flat(given))
+    elif isinstance(given, (set, frozenset)):
+        given = sorted(given, key=str)
     rows, place = rows_of(given, JUDGMENTS, "judgments", columns)
     return [judgment for _, judgment in judgments_in(rows, place)]
 
@@ -209,6 +211,8 @@ def _listed(given: Any, argument: str, remedy: str) -> list[Any]:
     if isinstance(given, (str, bytes)):
         what = "a single string" if isinstance(given, str) else "bytes"
         raise input_error(f"{argument}={short(given)}", f"it is {what}", remedy)
+    if isinstance(given, (set, frozenset)):
+        raise input_error(argument, "it is a set, whose order is by chance", remedy)
     try:
         return list(given)
     except TypeError:
