@@ -156,6 +156,7 @@ def test_what_cannot_be_is_an_error_with_a_remedy(tmp_path):
         (lambda: model.compile("adam", "mse", jit_compile=True), "=True: XLA needs fixed shapes"),
         (lambda: model.vectors("queries", INPUTS["query"]), "role must be 'query' or 'document'"),
         (lambda: model.query_tower(tf.constant([[2, 3]])), "it reads strings, but got int32"),
+        (lambda: model.query_tower.tower(tf.constant(QUERIES)), "reads ids, but got strings"),
         (lambda: TextTower(tower, ["a", "b", "c", "d"]), "must begin with"),
         (lambda: TextTower(tower, ["[PAD]", "[UNK]", "a"]), "with vocabulary_size=len"),
         (lambda: ids_with_ngrams.export(str(tmp_path)), "Wrap it in a TextTower"),
