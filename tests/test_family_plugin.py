@@ -37,9 +37,10 @@ def test_commands_python_and_the_page_find_the_same(commands, tmp_path, monkeypa
         commands.run(name, NAMED, *flags, cwd=tmp_path, check=True)
     assert f"If you trust it, add {NAMED}" in commands.run(*SEARCH, cwd=tmp_path).stderr
     results = json.loads(commands.run(*SEARCH, NAMED, cwd=tmp_path).stdout)["results"]
-    first, second, *_ = results[0]["explanation"]["words"]
+    first, second = (explanation := results[0]["explanation"])["words"]
     assert {first["word"], second["word"]} == {*QUERY.split()}
     assert second["share"] > 0
+    assert explanation["remainder"] == pytest.approx(0, abs=1e-5)
     assert not (tmp_path / "export" / "search").exists()  # it has no graph
 
     monkeypatch.syspath_prepend(tmp_path)
