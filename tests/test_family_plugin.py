@@ -1,10 +1,12 @@
 """A retriever of docs/retrievers.md does all that those of the package do; no file knows it."""
 
 import json
+import multiprocessing
 import re
 import shutil
 import sys
 import urllib.parse
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -53,6 +55,8 @@ def test_commands_python_and_the_page_find_the_same(commands, tmp_path, monkeypa
         model = sc.load(tmp_path / path)
         hits = model.search([QUERY])[0]
         assert [hit.id for hit in hits] == expected
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            assert pool.submit(model.search, [QUERY]).result() == [hits]
         assert all(hit.grade is not None for hit in hits)
         explained = model.explain(QUERY, hits[0].text)
         assert model.score([QUERY], [hits[0].text]) == pytest.approx([explained.score])

@@ -1,6 +1,8 @@
 """What people give: texts and judgments in any form; losses, towers and callbacks of their own."""
 
 import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -193,8 +195,12 @@ def test_export_index_and_search_take_them(trained, tmp_path, no_child_process):
     published = sc.load(tmp_path / "export")
     ids = [[hit.id for hit in one.search(QUERY, k=5)[0]] for one in (model, published)]
     assert ids[0] == ids[1]
-    vectors = published.encode_queries(QUERY)
-    np.testing.assert_allclose(vectors, model.encode_queries(QUERY), rtol=1e-5, atol=1e-6)
+    vectors, expected = published.encode_queries(QUERY), model.encode_queries(QUERY)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # both are in use
+        for one, of_one in ((model, expected), (published, vectors)):
+            found = pool.submit(one.encode_queries, QUERY).result()
+            np.testing.assert_allclose(found, of_one, rtol=1e-5, atol=1e-6)
 
 
 def test_a_class_that_is_not_known_is_not_imported(monkeypatch):

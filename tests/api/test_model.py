@@ -140,7 +140,7 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
     (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
     (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
-    (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
+    (lambda m: m.explain("a", "b", "queries"), "no such role. Give query or d"),
     (lambda m: m.evaluate(split="tset"), "there is no such split"),
     (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
     (lambda m: m.evaluate(3), "data: it is an int"),
