@@ -116,6 +116,7 @@ def register(
             implementation is no such thing, or lacks a method.
     """
     caller = sys._getframe(1).f_globals["__name__"]
+    caller = "__main__" if caller == "__mp_main__" else caller  # the same, in a new process
     module = "" if caller == _BUILT_IN else (_modules or [caller])[-1]
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, but is {kind!r}.")

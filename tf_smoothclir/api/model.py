@@ -64,7 +64,7 @@ class Model:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         path, tokenizer, modules, classes = state
-        plugins.load(modules)
+        plugins.load(name for name in modules if name != "__main__")  # a program's own are there
         know_classes(classes)
         Model.__init__(self, path, tokenizer=tokenizer)
 
