@@ -214,12 +214,23 @@ def load(modules: Iterable[str]) -> None:
             ) from error
         finally:
             _modules.pop()
-        if name not in loaded():
+        if name not in loaded() and not _registers_keras_classes(name):
             raise input_error(
                 f"--plugin={name}",
                 "it registers nothing",
                 "Call tf_smoothclir.plugins.register in it",
             )
+
+
+def _registers_keras_classes(module: str) -> bool:
+    """Whether a module has classes of objects that runs are given; see `settings.given`."""
+    if "tensorflow" not in sys.modules:
+        return False
+    from tensorflow import keras
+
+    own = (kind for kind in vars(sys.modules[module]).values() if isinstance(kind, type))
+    known = {*keras.utils.get_custom_objects().values()}
+    return any(kind.__module__ == module and kind in known for kind in own)
 
 
 def loaded() -> list[str]:

@@ -206,6 +206,7 @@ def test_export_index_and_search_take_them(trained, tmp_path, no_child_process):
 def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
     written = given.objects_text(loss=PowerLoss(1.5)).replace("PowerLoss", "Stranger")
     monkeypatch.setattr(given, "_classes", {})
+    sc.plugins.load([PowerLoss.__module__])  # as --plugin does: it has classes alone
     with pytest.raises(InputError, match=r"an object of antigravity\.Stranger, .*--plugin names"):
         given.given_object(written.replace("tests.api.own_objects", "antigravity"), "loss")
 
