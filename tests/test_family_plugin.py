@@ -1,10 +1,12 @@
 """A retriever of docs/retrievers.md does all that those of the package do; no file knows it."""
 
 import json
+import multiprocessing
 import re
 import shutil
 import sys
 import urllib.parse
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -37,9 +39,10 @@ def test_commands_python_and_the_page_find_the_same(commands, tmp_path, monkeypa
         commands.run(name, NAMED, *flags, cwd=tmp_path, check=True)
     assert f"If you trust it, add {NAMED}" in commands.run(*SEARCH, cwd=tmp_path).stderr
     results = json.loads(commands.run(*SEARCH, NAMED, cwd=tmp_path).stdout)["results"]
-    first, second, *_ = results[0]["explanation"]["words"]
+    first, second = (explanation := results[0]["explanation"])["words"]
     assert {first["word"], second["word"]} == {*QUERY.split()}
     assert second["share"] > 0
+    assert explanation["remainder"] == pytest.approx(0, abs=1e-5)
     assert not (tmp_path / "export" / "search").exists()  # it has no graph
 
     monkeypatch.syspath_prepend(tmp_path)
@@ -52,6 +55,8 @@ def test_commands_python_and_the_page_find_the_same(commands, tmp_path, monkeypa
         model = sc.load(tmp_path / path)
         hits = model.search([QUERY])[0]
         assert [hit.id for hit in hits] == expected
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            assert pool.submit(model.search, [QUERY]).result() == [hits]
         assert all(hit.grade is not None for hit in hits)
         explained = model.explain(QUERY, hits[0].text)
         assert model.score([QUERY], [hits[0].text]) == pytest.approx([explained.score])

@@ -151,6 +151,12 @@ def test_python_trains_and_searches_alike(registered, run, folder, tmp_path):
     assert len(found) == 3
 
 
+def test_a_plug_in_of_a_program_is_known_in_its_new_processes_under_the_same_name(loaded):
+    program = {"__name__": "__mp_main__", "register": plugins.register}
+    exec("register('loss', 'of_a_program', 'a:Loss', help='.')", program)
+    assert plugins.LOSSES.plugin("of_a_program").module == "__main__"
+
+
 def test_a_run_is_not_opened_by_what_a_file_says(run, built_in_alone):
     with pytest.raises(InputError, match=rf"{REMEDY}.*tf_smoothclir\.plugins\.load\(\['{NAME}'\]"):
         sc.load(run).search(["a river"], k=1)

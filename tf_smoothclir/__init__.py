@@ -84,11 +84,11 @@ __all__ = sorted([*_PUBLIC, *_MODULES])
 def __getattr__(name: str) -> Any:
     if name == _VERSION:
         return importlib.import_module("importlib.metadata").version(__name__)
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
-    if name not in _PUBLIC:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     importlib.import_module(f"{__name__}._compat.quiet").hush_tensorflow()
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
 
 

@@ -116,6 +116,7 @@ def register(
             implementation is no such thing, or lacks a method.
     """
     caller = sys._getframe(1).f_globals["__name__"]
+    caller = "__main__" if caller == "__mp_main__" else caller  # the same, in a new process
     module = "" if caller == _BUILT_IN else (_modules or [caller])[-1]
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, but is {kind!r}.")
@@ -213,12 +214,23 @@ def load(modules: Iterable[str]) -> None:
             ) from error
         finally:
             _modules.pop()
-        if name not in loaded():
+        if name not in loaded() and not _registers_keras_classes(name):
             raise input_error(
                 f"--plugin={name}",
                 "it registers nothing",
                 "Call tf_smoothclir.plugins.register in it",
             )
+
+
+def _registers_keras_classes(module: str) -> bool:
+    """Whether a module has classes of objects that runs are given; see `settings.given`."""
+    if "tensorflow" not in sys.modules:
+        return False
+    from tensorflow import keras
+
+    own = (kind for kind in vars(sys.modules[module]).values() if isinstance(kind, type))
+    known = {*keras.utils.get_custom_objects().values()}
+    return any(kind.__module__ == module and kind in known for kind in own)
 
 
 def loaded() -> list[str]:

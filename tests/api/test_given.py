@@ -1,6 +1,8 @@
 """What people give: texts and judgments in any form; losses, towers and callbacks of their own."""
 
 import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -57,7 +59,8 @@ def test_a_query_has_one_split_and_a_column_one_name():
     frame.columns.append("year")  # as pandas has it, where frame["year"] is a frame
     with pytest.raises(InputError, match=r"documents: 2 columns have the name 'year'\. Rename"):
         texts_of(frame, "documents")
-    assert judgments_of({"q": {*"edcba"}}) == [Judgment("q", d, 1) for d in "abcde"]
+    for form in ({"q": {*"edcba"}}, {("q", d) for d in "edcba"}):
+        assert judgments_of(form) == [Judgment("q", d, 1) for d in "abcde"]
 
 
 @cases(
@@ -112,6 +115,7 @@ def test_frames_of_pandas():
     (b"bytes", "it is bytes"),
     (7, "it is 7, an int"),
     ([], "queries: it is empty"),
+    ({"a", "b"}, "queries: it is a set, whose order is by chance. Give a list of strings, a dic"),
     (["a", " "], r"queries\[1\]: the text of query 1 is empty"),
     (["a", 7], r"queries\[1\]: the text of 1 is 7, not a string. Give a string there"),
     ({"a b": "text"}, r"queries\[0\]: id 'a b' is empty or contains white space"),
@@ -191,13 +195,18 @@ def test_export_index_and_search_take_them(trained, tmp_path, no_child_process):
     published = sc.load(tmp_path / "export")
     ids = [[hit.id for hit in one.search(QUERY, k=5)[0]] for one in (model, published)]
     assert ids[0] == ids[1]
-    vectors = published.encode_queries(QUERY)
-    np.testing.assert_allclose(vectors, model.encode_queries(QUERY), rtol=1e-5, atol=1e-6)
+    vectors, expected = published.encode_queries(QUERY), model.encode_queries(QUERY)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # both are in use
+        for one, of_one in ((model, expected), (published, vectors)):
+            found = pool.submit(one.encode_queries, QUERY).result()
+            np.testing.assert_allclose(found, of_one, rtol=1e-5, atol=1e-6)
 
 
 def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
     written = given.objects_text(loss=PowerLoss(1.5)).replace("PowerLoss", "Stranger")
     monkeypatch.setattr(given, "_classes", {})
+    sc.plugins.load([PowerLoss.__module__])  # as --plugin does: it has classes alone
     with pytest.raises(InputError, match=r"an object of antigravity\.Stranger, .*--plugin names"):
         given.given_object(written.replace("tests.api.own_objects", "antigravity"), "loss")
 
@@ -217,6 +226,7 @@ def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
     ({"query_tower": SumTower(), "preset": "lexical"}, "query_tower: no towers are trained"),
     ({"tune": ["epsilon"], "epsilon": 0.3}, "epsilon: .*tune searches it"),
     ({"callbacks": Recorder(1)}, "callbacks: it is .* Give a list of Keras callbacks"),
+    ({"folds": "5"}, "folds: it is '5', a str. Give a whole number from 0 on"),
     ({"callbacks": ["x"]}, r"callbacks: it is \['x'\], a list"),
 )
 def test_what_cannot_be_used_is_an_error_in_words(arguments, message, tmp_path):

@@ -140,14 +140,19 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
     (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
     (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
-    (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
+    (lambda m: m.explain("a", "b", "queries"), "no such role. Give query or d"),
     (lambda m: m.evaluate(split="tset"), "there is no such split"),
     (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
     (lambda m: m.evaluate(3), "data: it is an int"),
     (lambda m: m.build_index("x", update=True, overwrite=True), "^overwrite, update: the one"),
     (lambda m: sc.load("nowhere"), "there is no such directory"),
     (lambda m: sc.load(m.path.parent), "there is neither a run"),
-    (lambda m: sc.load(3), "it is an int"),
+    (lambda m: sc.load(3), "^load: path=3: it is an int. Give a path"),
+    (lambda m: sc.train(output_dir=b"x"), "^train: output_dir=b'x': it is a bytes. Give a path"),
+    (lambda m: m.search(["a"], index=5), "^search: index=5: it is an int"),
+    (lambda m: m.search(["a"], index="nope"), "nope: there is no such directory. Check the path"),
+    (lambda m: m.build_index(None), "^build_index: directory=None: it is None"),
+    (lambda m: m.export(b"x"), "^export: directory=b'x': it is a bytes"),
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
     with pytest.raises(sc.InputError, match=message):

@@ -34,7 +34,7 @@ def settings_of(preset="", **given):
 
 
 def test_tensorflow_prints_nothing_of_its_own():
-    code = "import tf_smoothclir as sc; sc.load; import tensorflow as tf; print(tf.zeros(1).shape)"
+    code = "import tf_smoothclir as s; s.metrics; import tensorflow as tf; print(tf.zeros(1).shape)"
     environment = {key: value for key, value in os.environ.items() if key != QUIET}
     for said in ({}, {QUIET: "0"}):  # who asks for it gets it
         command = [sys.executable, "-c", code]
@@ -97,6 +97,7 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
     ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
     ({"fresh_negatives": 1}, "Give True or False"),
     ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
+    ({"thresholds": iter([0.2, 0.7])}, "it is a list_iterator. Give a list of numbers"),
     ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
     ({"loss": "softmax", "batching": "pairs"}, "Add --batching=lists"),
     ({"init_from": "nowhere"}, "there is no such directory"),

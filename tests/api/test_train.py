@@ -245,6 +245,8 @@ def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, to
 @cases(
     "changes, message",
     ({"tune": "epsilon"}, r"tune='epsilon': it is a string. Give a list: tune=\['epsilon'\]"),
+    ({"tune": None}, r"tune: it is None\. Give a list of strings"),
+    ({"max_trials": "2"}, "max_trials: it is '2', a str"),
     ({"search": "guess"}, "--search must be one of grid, random, bayesian, hyperband"),
     ({"max_trail": 5}, "max_trail: there is no such setting. Did you mean max_trials"),
     ({"data_dir": "x"}, "tune: data_dir: queries, documents and judgments, or data, are given"),

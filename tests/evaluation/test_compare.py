@@ -207,6 +207,12 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, tmp_
     done = run("first", "second", "--nofull", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert str(comparison) == done.stdout == comparison._repr_markdown_()
+    for refused in ({"measures": "RR"}, {"measures": []}, {"samples": 1.5}, {"seed": -1}):
+        with pytest.raises(InputError, match=f"^{next(iter(refused))}.* Give "):
+            sc.compare(first, second, **refused)
+    for refused in (None, [first, second]):
+        with pytest.raises(InputError, match=r"^run=.* it is .*Give a path"):
+            sc.compare(first, refused)
     for metric in METRICS:
         for name, evaluation in evaluations.items():
             count, mean = evaluation.counts[metric], evaluation.metrics[metric]

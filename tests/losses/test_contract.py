@@ -269,7 +269,7 @@ def test_ordinal_losses_know_their_grades_and_some_predict_them():
     with_thresholds = {name for name, loss in LOSSES.items() if loss().thresholds is not None}
     assert with_thresholds == WITH_THRESHOLDS
     for name in with_thresholds:
-        assert LOSSES[name]((0.1, 0.5)).predict_grade([0.3]).numpy().tolist() == [1]
+        assert LOSSES[name](iter((0.1, 0.5))).predict_grade([0.3]).numpy().tolist() == [1]
     for name in set(LOSSES) - with_thresholds:
         with pytest.raises(ValueError, match="has no thresholds, so it cannot predict grades: use"):
             LOSSES[name]().predict_grade([0.3])

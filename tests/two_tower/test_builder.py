@@ -7,7 +7,7 @@ import pytest
 
 from tests.cases import cases
 from tests.training.test_trainer import begin, start, weights
-from tf_smoothclir import InputError, ThreePartL2
+from tf_smoothclir import InputError, SmoothOrdinalSearchLoss
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings import given, run, training
@@ -20,7 +20,7 @@ from tf_smoothclir.two_tower.scorer import SetEncoder
 
 VOCABULARIES = {"query": ["[PAD]", "[UNK]", "cat", "dog", "sea"]}
 VOCABULARIES["document"] = ["[PAD]", "[UNK]", "chat", "chien", "mer", "ciel"]
-GIVEN = {"loss": "given", "objects": given.objects_text(loss=ThreePartL2())}
+GIVEN = {"loss": "given", "objects": given.objects_text(loss=SmoothOrdinalSearchLoss())}
 FROZEN = {f"train_{role}_embeddings": False for role in ROLES}
 
 
@@ -53,7 +53,7 @@ def test_tables_of_ngrams_begin_with_other_vectors_and_freeze_with_their_words()
 @cases(
     "changes, message",
     ({"loss": "three_part_l2", "thresholds": (0.2,)}, r"--cut_points: .* 3 grades, .* make 2"),
-    ({**GIVEN, "thresholds": (0.2,)}, r"--thresholds: .* 3 grades, .* make 2"),
+    ({**GIVEN, "thresholds": (0.2,)}, r"for 3 grades, .* set has 2: give the loss 1 t"),
     ({"loss": "softmax", "temperature": 0.0}, "--loss, --temperature: temperature must be"),
     ({"thresholds": (0.7, 0.2)}, "--loss, --thresholds: thresholds must be"),
 )

@@ -36,7 +36,10 @@ def test_strings_score_as_their_ids_do_numbered_as_in_preparation():
     # By frequency, then in byte order; lower case, punctuation apart.
     words = ["[PAD]", "[UNK]", "apfel", "meer", ",", "am", "blaue", "das", "roter"]
     assert TextTower.words_of(DOCUMENTS) == words
-    assert TextTower.words_of(DOCUMENTS, max_size=3) == words[:3]
+    assert TextTower.words_of(map(str.encode, DOCUMENTS), max_size=3) == words[:3]
+    for wrong, where in (("a b", "texts: it is a str"), (["a", None], r"texts\[1\]: it is None")):
+        with pytest.raises(sc.InputError, match=rf"^{where}\. Give a "):
+            TextTower.words_of(wrong)
     model = model_of_strings()
     inside = TwoTower(model.query_tower.tower, model.document_tower.tower)
     found = inside.vectors("document", tf.constant([[8, 2]]))  # roter apfel
@@ -153,6 +156,7 @@ def test_what_cannot_be_is_an_error_with_a_remedy(tmp_path):
         (lambda: model.compile("adam", "mse", jit_compile=True), "=True: XLA needs fixed shapes"),
         (lambda: model.vectors("queries", INPUTS["query"]), "role must be 'query' or 'document'"),
         (lambda: model.query_tower(tf.constant([[2, 3]])), "it reads strings, but got int32"),
+        (lambda: model.query_tower.tower(tf.constant(QUERIES)), "reads ids, but got strings"),
         (lambda: TextTower(tower, ["a", "b", "c", "d"]), "must begin with"),
         (lambda: TextTower(tower, ["[PAD]", "[UNK]", "a"]), "with vocabulary_size=len"),
         (lambda: ids_with_ngrams.export(str(tmp_path)), "Wrap it in a TextTower"),

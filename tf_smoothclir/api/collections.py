@@ -45,7 +45,7 @@ class Searches:
 
     def opened(self, documents: Texts | None, index: PathText | None, retriever: str) -> TextSearch:
         """A search; the latest index is kept, whichever retriever ranks."""
-        index = None if index is None else os.path.abspath(local_path(index))
+        index = None if index is None else os.path.abspath(local_path(index, "search: index"))
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)

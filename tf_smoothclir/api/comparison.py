@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from tf_smoothclir.api.given import strings, whole_number
 from tf_smoothclir.evaluation import compare as comparing
 from tf_smoothclir.evaluation.compare import SAMPLES
 from tf_smoothclir.evaluation.comparison_report import Comparison, legend
@@ -52,8 +53,12 @@ def compare(
     Raises:
         InputError: A run cannot be read or was not evaluated, or runs have different judgments.
     """
-    paths = [local_path(cast("PathText", getattr(run, "path", run))) for run in runs]
-    qrels = local_path(qrels)
+    paths = [local_path(cast("PathText", getattr(run, "path", run)), "run") for run in runs]
+    qrels = local_path(qrels, "qrels")
+    measures = strings(measures, "measures")
+    if not measures:
+        raise input_error("measures", "it is empty", "Give at least one, or leave it out")
+    samples, seed = whole_number(samples, "samples"), whole_number(seed, "seed", 0)
     names = comparing.system_names(paths)
     baseline = comparing.checked_baseline(names, baseline)
     are_directories = [os.path.isdir(path) for path in paths]

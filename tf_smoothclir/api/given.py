@@ -24,7 +24,7 @@ from tf_smoothclir.data.sources.columns import (
     values_of,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import input_error, kind
 
 
 class Frame(Protocol):
@@ -102,6 +102,8 @@ def judgments_of(given: Judgments, columns: Mapping[str, str] | None = None) -> 
     """Judgments as records."""
     if isinstance(given, Mapping):
         given = list(_flat(given))
+    elif isinstance(given, (set, frozenset)):
+        given = sorted(given, key=str)
     rows, place = rows_of(given, JUDGMENTS, "judgments", columns)
     return [judgment for _, judgment in judgments_in(rows, place)]
 
@@ -170,12 +172,6 @@ def shown(value: object) -> str:
     return "None" if value is None else f"{short(value)}, {kind(value)}"
 
 
-def kind(value: object) -> str:
-    """What a value is, such as "an int"."""
-    name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-
-
 def _is_frame(given: object) -> TypeGuard[Frame]:
     return hasattr(given, "__getitem__") and (
         hasattr(given, "columns") or hasattr(given, "column_names")
@@ -215,6 +211,8 @@ def _listed(given: Any, argument: str, remedy: str) -> list[Any]:
     if isinstance(given, (str, bytes)):
         what = "a single string" if isinstance(given, str) else "bytes"
         raise input_error(f"{argument}={short(given)}", f"it is {what}", remedy)
+    if isinstance(given, (set, frozenset)):
+        raise input_error(argument, "it is a set, whose order is by chance", remedy)
     try:
         return list(given)
     except TypeError:

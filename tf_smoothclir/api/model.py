@@ -1,7 +1,6 @@
 """A trained model in Python: vectors, search, scores, evaluation, export."""
 
 import functools
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from tf_smoothclir import plugins
 from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.collections import Searches, check_is_export, documents_of
-from tf_smoothclir.api.given import Judgments, Table, Texts, kind, one_string, strings, whole_number
+from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
 from tf_smoothclir.api.sets import Data, evaluate_on
 from tf_smoothclir.data.sources.memory import Tokenizer, segmented
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation
-from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
+from tf_smoothclir.settings.given import classes_of, know_classes
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, read_record
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -32,6 +32,9 @@ class Model:
     `train` and `load` return it. Models are loaded when they are first needed. What a model cannot
     do, such as the vectors of one without towers, is an error that says what to do.
 
+    It pickles as its path: another process opens it again, with the plug-ins and the classes of
+    given objects of this one. A temporary run lasts as long as its model.
+
     Attributes:
         path: The run directory or the export directory.
     """
@@ -44,7 +47,7 @@ class Model:
         tokenizer: Tokenizer | None = None,
     ):
         """Opens a run directory or an export directory, as `load` does; `held` goes with it."""
-        self.path = Path(local_path(path))
+        self.path = Path(local_path(path, "load: path"))
         self._held, self._tokenizer = held, tokenizer
         self._run: RunDirectory | None = None
         if RunDirectory(self.path).config.is_file():
@@ -54,6 +57,16 @@ class Model:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        objects = "" if self._run is None else self._run.settings().model.objects
+        return self.path.absolute(), self._tokenizer, plugins.loaded(), classes_of(objects)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        path, tokenizer, modules, classes = state
+        plugins.load(name for name in modules if name != "__main__")  # a program's own are there
+        know_classes(classes)
+        Model.__init__(self, path, tokenizer=tokenizer)
 
     @property
     def settings(self) -> RunSettings:
@@ -130,12 +143,10 @@ class Model:
         """
         pairs = self._strings(queries, "queries"), self._strings(documents, "documents")
         if len(pairs[0]) != len(pairs[1]):
-            raise input_error(
-                "score",
-                f"there are {len(pairs[0])} queries and {len(pairs[1])} documents",
-                "Give one document for each query; repeat the query to score it with several",
-            )
-        return family(self.retriever).scores(self._models, *pairs)
+            reason = f"there are {len(pairs[0])} queries and {len(pairs[1])} documents"
+            remedy = "Give one document for each query; repeat the query to score it with several"
+            raise input_error("score", reason, remedy)
+        return plugins.family(self.retriever).scores(self._models, *pairs)
 
     @without_retracing_warnings()
     def search(
@@ -201,8 +212,8 @@ class Model:
         Raises:
             InputError: There is an index of something else, or the documents have a defect.
         """
-        options = {"overwrite": overwrite, "update": update}
-        return self._searches.build(Path(local_path(directory)), documents, **options)
+        path = Path(local_path(directory, "build_index: directory"))
+        return self._searches.build(path, documents, overwrite=overwrite, update=update)
 
     @without_retracing_warnings()
     def explain(self, query: str, document: str, role: str = "document") -> Explanation:
@@ -217,10 +228,9 @@ class Model:
             InputError: An argument has the wrong type, or towers that read word order rank.
         """
         if role not in ROLES:
-            remedy = f"Give {' or '.join(ROLES)}"
-            raise input_error(f"role={role!r}", "there is no such role", remedy)
+            raise input_error(f"role={role!r}", "no such role", f"Give {' or '.join(ROLES)}")
         pair = self._strings([one_string(query, "query"), one_string(document, "document")], "text")
-        return family(self.retriever).explanation(self._models, *pair, role)
+        return plugins.family(self.retriever).explanation(self._models, *pair, role)
 
     @without_retracing_warnings()
     def evaluate(
@@ -261,10 +271,8 @@ class Model:
         parts |= {"clicks": clicks, "pairs": pairs}
         if negatives is None:
             negatives = 40 if self._run is None else self._run.settings().training.negatives
-        options = {
-            "negatives": whole_number(negatives, "negatives", 0),
-            "measures": strings(measures, "measures"),
-        }
+        measures = strings(measures, "measures")
+        options = {"negatives": whole_number(negatives, "negatives", 0), "measures": measures}
         return evaluate_on(self._models, data, parts, self._tokenizer, split, **options)
 
     @without_retracing_warnings()
@@ -339,7 +347,4 @@ def load(path: PathText, *, tokenizer: Tokenizer | None = None) -> Model:
     Raises:
         InputError: There is neither.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        remedy = "Give the path of a run or an export"
-        raise input_error("load: path", f"it is {kind(path)}", remedy)
     return Model(path, tokenizer=tokenizer)

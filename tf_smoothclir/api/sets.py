@@ -20,7 +20,7 @@ from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.training.evaluated_sets import another_set, set_of_training, warn_of_figures
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import input_error, kind
 from tf_smoothclir.utils.paths import PathText, local_path
 
 Data = PathText | Source | RetrievalSet
@@ -63,7 +63,7 @@ def given_set(
     elif isinstance(data, Source):
         splits = data.splits()
     else:
-        raise input_error(f"{where}: data", f"it is {given.kind(data)}", _REMEDY)
+        raise input_error(f"{where}: data", f"it is {kind(data)}", _REMEDY)
     queries, documents, judged = map(Streamed, (data.queries, data.documents, data.judgments))
     languages = opening.labels_of(settings)[::-1]
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)

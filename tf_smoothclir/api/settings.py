@@ -3,7 +3,7 @@
 import dataclasses
 import difflib
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,8 @@ def _typed(name: str, field: dataclasses.Field, value: Any) -> Any:
             for header in ([headers] if isinstance(headers, str) else headers)
         )
     try:
-        if isinstance(value, (str, bytes)) and not isinstance(field.default, str):
-            raise TypeError
+        if isinstance(value, (str, bytes, Iterator)) and not isinstance(field.default, str):
+            raise TypeError  # a call may read it twice: an iterator would be empty then
         return typed(field, value)
     except (TypeError, ValueError):
         example = f", such as {name}={field.default!r}" if field.default not in ("", ()) else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorflow import keras
 
-from tf_smoothclir.api.given import Judgments, Table, Texts, shown, splits_of
+from tf_smoothclir.api.given import Judgments, Table, Texts, shown, splits_of, whole_number
 from tf_smoothclir.api.model import Model
 from tf_smoothclir.api.sets import Data, check_given_columns, set_in_memory
 from tf_smoothclir.api.settings import settings_with_data
@@ -119,11 +119,12 @@ def train(
     if not isinstance(callbacks, Sequence) or not all(isinstance(c, of_keras) for c in callbacks):
         reason, remedy = f"it is {shown(callbacks)}", "Give a list of Keras callbacks"
         raise input_error("train: callbacks", reason, remedy)
+    folds = None if folds is None else whole_number(folds, "folds", 0)
     temporary = None
     if output_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="smoothclir-")
         output_dir = temporary.name
-    path = Path(local_path(output_dir))
+    path = Path(local_path(output_dir, "train: output_dir"))
     of_set = {"queries": queries, "documents": documents, "judgments": judgments, "splits": splits}
     of_texts = {"clicks": clicks, "pairs": pairs, "parallel": parallel}
     towers = {"query_tower": query_tower, "document_tower": document_tower}

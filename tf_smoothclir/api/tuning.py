@@ -10,6 +10,7 @@ import keras_tuner
 from tensorflow import keras
 
 from tf_smoothclir._compat.quiet import without_retracing_warnings
+from tf_smoothclir.api.given import strings, whole_number
 from tf_smoothclir.api.sets import PARTS, Data
 from tf_smoothclir.api.settings import run_settings, settings_with_data, with_objects
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
@@ -71,7 +72,9 @@ def tune(
     """
     chosen = _search(tune, search, max_trials, folds)
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
-        directory = Path(temporary if output_dir is None else local_path(output_dir))
+        directory = Path(
+            temporary if output_dir is None else local_path(output_dir, "tune: output_dir")
+        )
         fixed, in_memory = settings_with_data(
             "tune", data, preset, given, directory, overwrite, **_rules_of(chosen)
         )
@@ -108,8 +111,9 @@ def _keywords(
 def _search(tune: Sequence[str], search: str, max_trials: int, folds: int) -> Search:
     if isinstance(tune, str):
         raise input_error(f"tune={tune!r}", "it is a string", f"Give a list: tune=[{tune!r}]")
+    max_trials, folds = whole_number(max_trials, "max_trials"), whole_number(folds, "folds", 0)
     try:
-        return Search(tuple(tune), search, max_trials, folds)
+        return Search(tuple(strings(tune, "tune")), search, max_trials, folds)
     except ValueError as error:
         raise InputError(str(error)) from error
 

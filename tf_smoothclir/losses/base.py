@@ -208,14 +208,14 @@ class GivenLoss:
 
 def check_thresholds(argument: str, values: Sequence[float]) -> tuple[float, ...]:
     """Thresholds as a tuple of floats."""
-    edges = (-1, *values, 1) if np.iterable(values) else ()
-    ordered = all(map(is_finite, edges)) and all(np.diff(edges) > 0)
-    if len(edges) < 3 or not ordered:
+    given = tuple(values) if np.iterable(values) else ()  # once: it may be an iterator
+    edges = (-1, *given, 1)
+    if not given or not all(map(is_finite, edges)) or not all(np.diff(edges) > 0):
         raise ValueError(
             f"{argument} must be strictly increasing numbers strictly between -1 and 1, at least "
-            f"one, got {values!r}: for three grades use (0.2, 0.7), as in the paper"
+            f"one, got {given or values!r}: for three grades use (0.2, 0.7), as in the paper"
         )
-    return tuple(map(float, values))
+    return tuple(map(float, given))
 
 
 def check_temperature(value: float, usual: float) -> float:

@@ -239,7 +239,7 @@ class ThreePartL2(OrdinalLoss):
         super().__init__(**kwargs)
         self.cut_points = check_thresholds("cut_points", cut_points)
         if len(self.cut_points) != 3:
-            raise ValueError(f"cut_points must be three, one for each grade, got {cut_points!r}")
+            raise ValueError(f"cut_points must be three, one for each grade, got {self.cut_points}")
 
     @property
     def num_grades(self) -> int:

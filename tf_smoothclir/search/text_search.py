@@ -175,6 +175,7 @@ class TextRanker(IndexRanker):
     def __init__(self, name: str, index: DocumentIndex, score_texts: ScoreTexts):
         super().__init__(name, index)
         self._score_texts, self._hashes = score_texts, index.documents.hashes
+        self._positions = index.documents.positions
         texts = index.documents.fields["text"]
         self._score = score_texts([texts[place] for place in range(len(index))])
 
@@ -192,4 +193,14 @@ class TextRanker(IndexRanker):
             yield found, scores[found]
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
-        return explain_hits_by_leaving_out(self._score_texts, query, hits, role)
+        alone = self._score_texts([hits[0].text])([query])[0, 0]
+        if role == "document" and np.isclose(alone, hits[0].score):
+            return explain_hits_by_leaving_out(self._score_texts, query, hits, role)
+        # Scores depend on the collection, such as on how rare a word is there: only words of the
+        # query can be left out without scoring it anew for each word of each hit.
+        scored = functools.cache(lambda queries: self._score(list(queries)))
+        explained = []
+        for hit, at in zip(hits, self._positions([hit.id for hit in hits], np.arange(0))):
+            column = functools.partial(lambda at, queries: scored(tuple(queries))[:, [at]], at)
+            explained += explain_hits_by_leaving_out(lambda _, c=column: c, query, [hit], "query")
+        return explained

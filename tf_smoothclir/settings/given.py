@@ -8,7 +8,7 @@ a file names is not imported.
 import collections
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tf_smoothclir.utils.errors import input_error
@@ -33,7 +33,7 @@ def objects_text(**objects: Any) -> str:
             remedy = "Give it `get_config`, with the arguments of its constructor"
             raise input_error(f"{name}={type(thing).__name__}", reason, remedy) from error
         parts = [thing, *getattr(thing, "_flatten_layers", lambda **_: ())()]
-        _classes.update((type(part).__name__, type(part)) for part in parts)
+        know_classes(map(type, parts))
     return json.dumps(_renamed(content, _first_names(content)), sort_keys=True)
 
 
@@ -79,6 +79,23 @@ def given_object(text: str, name: str) -> Any:
             )
     with keras.utils.custom_object_scope(known):
         return keras.utils.deserialize_keras_object(config)
+
+
+def classes_of(text: str) -> list[type]:
+    """The classes of objects, as far as they are known here and not TensorFlow's or ours."""
+    from tensorflow import keras
+
+    found = (
+        _classes.get(part["class_name"])
+        or keras.utils.get_registered_object(part.get("registered_name") or "")
+        for part in _parts(json.loads(text or "{}"))
+    )
+    return [kind for kind in found if kind and kind.__module__.split(".")[0] not in _TRUSTED]
+
+
+def know_classes(classes: Iterable[type]) -> None:
+    """Lets `given_object` make objects of these classes."""
+    _classes.update((kind.__name__, kind) for kind in classes)
 
 
 def _parts(config: Any) -> Iterator[dict]:

@@ -38,7 +38,7 @@ _SECONDS_TO_LOCK = 60
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
     """Creates a directory if it is missing, and checks that it can be written to."""
-    path = Path(local_path(path))
+    path = Path(local_path(path, flag))
     with _in_words(f"{flag}={path}"):
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

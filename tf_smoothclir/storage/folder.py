@@ -128,6 +128,8 @@ def _read_manifest(path: Path, kinds: Sequence[str], remedy: str) -> _Manifest:
     try:
         manifest = record_from_json(_Manifest, read_json(path / MANIFEST))
     except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)) and not path.is_dir():
+            raise input_error(path, "there is no such directory", "Check the path") from None
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
         raise _not_a_manifest(path, kinds, reason, remedy) from None
     if manifest.kind not in kinds:

@@ -68,6 +68,12 @@ def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
     # `Sequential`.
     if isinstance(given, (Tokens, DistinctTokens, SubwordTokens)):
         return given
+    ids = given["ids"] if isinstance(given, Mapping) else given
+    if tf.as_dtype(getattr(ids, "dtype", None) or tf.convert_to_tensor(ids).dtype) == tf.string:
+        raise ValueError(
+            "The tower reads ids, but got strings. Give ids, or put the tower into a TextTower,"
+            " which reads texts."
+        )
     if isinstance(given, Mapping):
         return Tokens.of(given["ids"], given["lengths"])
     if isinstance(given, tf.RaggedTensor):

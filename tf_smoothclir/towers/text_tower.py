@@ -1,6 +1,6 @@
 """A tower that reads strings: normalisation, tokens and vocabulary inside, then any other tower."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import tensorflow as tf
 from tensorflow import keras
@@ -11,7 +11,18 @@ from tf_smoothclir.text.subwords import SubwordTextEncoder
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN
 from tf_smoothclir.towers.word_table import WordTableTower
+from tf_smoothclir.utils.errors import input_error, kind
 from tf_smoothclir.utils.parallel import text_batches
+
+
+def _checked(texts: Iterable[str]) -> Iterator[str]:
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise input_error("texts", f"it is {kind(texts)}", "Give a list of strings")
+    for place, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            remedy = "Give a string there; fill in or leave out missing texts"
+            raise input_error(f"texts[{place}]", f"it is {kind(text)}", remedy)
+        yield text
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -96,10 +107,10 @@ class TextTower(keras.layers.Layer):
             max_tokens: Texts are cut after this many tokens.
 
         Raises:
-            InputError: No word is left.
+            InputError: No word is left, or `texts` is a single text or has what is none.
         """
         counter = TokenCounter()
-        for batch in text_batches(texts):
+        for batch in text_batches(_checked(texts)):
             counter.add(counter.split(batch, max_tokens))
         return counter.vocabulary(max_size=max_size, min_count=min_count, role="text")
 

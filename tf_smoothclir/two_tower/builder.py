@@ -54,6 +54,10 @@ def _check_grades(loss: RankingLoss, model: ModelSettings) -> None:
     grades = len(check_thresholds("thresholds", model.thresholds)) + 1
     of_loss = ranking_loss(loss).num_grades
     if of_loss not in (grades, None):
+        if model.loss == "given":
+            remedy = f"give the loss {grades - 1} thresholds" if loss.thresholds else "use another"
+            reason = f"the loss is for {of_loss} grades, but the set has {grades}"
+            raise ValueError(f"{reason}: {remedy}")
         raise ValueError(
             f"{model.loss} is for {of_loss} grades, and thresholds {model.thresholds} make"
             f" {grades}: give {of_loss - 1} thresholds, or use another loss"

@@ -48,6 +48,12 @@ def input_error(
     return InputError(visible_lines(f"{place}: {reason}. {remedy}."))
 
 
+def kind(value: object) -> str:
+    """What a value is, such as "an int"."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
 def is_full_disk(error: BaseException | None) -> bool:
     """Whether an error, also one of TensorFlow's, says that the disk is full."""
     return any(reason in str(error) for reason in _FULL_DISK)

@@ -3,12 +3,16 @@
 import os
 from typing import Union
 
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import input_error, kind
 
 
-def local_path(path: str | os.PathLike) -> str:
+def local_path(path: str | os.PathLike, argument: str = "path") -> str:
     """A path with `~` as the home directory; every path that a person gives goes through here."""
-    expanded = os.path.expanduser(os.fspath(path))
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        remedy = "Give a path: a string, or one of pathlib"
+        raise input_error(f"{argument}={path!r}", f"it is {kind(path)}", remedy)
+    expanded = os.path.expanduser(text)
     if expanded.split("/")[0] == "~":
         raise input_error(expanded, "nobody knows the home directory", "Set the variable HOME")
     try:
