@@ -314,6 +314,24 @@ def test_a_language_is_one_column_and_any_case_of_it_is_found(tmp_path):
             index_of(path, f"id,text,{names}\n1,mot1,de,fr\n")
 
 
+@cases(
+    "condition, expected",
+    ("seen = '2026-06-01T12:00:00+02:00'", "b"),
+    ("seen in ('2026-06-01T10:00Z', '2026-06-02')", "bd"),
+    ("seen < '2026-06-01T12:30:00+02:00'", "ab"),
+    ("seen between '2026-06-01 10:00' and '2026-06-01T14:00:00+02:00'", "bc"),
+    ("seen >= date '2026-06-02' and day(seen) = 2 and date_part('hour', seen) = 0", "d"),
+    ('"no ""zone" >= \'2026-06-01T14:00:00+02:00\'', "cd"),
+)
+def test_times_compare_as_those_of_utc(tmp_path, monkeypatch, condition, expected):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    days = ("01T09:00", "01T10:00", "01T12:00", "02T00:00")
+    rows = [{"seen": f"2026-06-{day}:00Z", 'no "zone': f"2026-06-{day}"} for day in days]
+    metadata.write_metadata(tmp_path / "columns", rows, len(rows))
+    found = metadata.Metadata(tmp_path / "columns").mask(condition)
+    assert "".join(np.array(COLUMNS["_id"])[found]) == expected
+
+
 def test_a_set_keeps_its_columns_and_its_languages(tmp_path):
     documents = [Text("a", "", "mot1", "fr"), Text("b", "", "wort2", "de")]
     source = memory.MemorySource([Text("q", "", "word1")], documents, [Judgment("q", "a", 1)])
