@@ -238,6 +238,7 @@ def _check_same(
             return
     except ValueError as error:
         reason = str(error).rstrip(".")
+        remedy = f"--version={there.version} for the models that it is of, "
     raise input_error(
         directory,
         f"there is an index already: {reason}",
