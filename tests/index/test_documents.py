@@ -221,15 +221,18 @@ def test_values_of_all_kinds_become_columns(rows, of):
     assert {name: column.to_pylist() for name, column in found.items()} == of
 
 
-def test_an_update_says_which_columns_filters_compare_otherwise_now(tmp_path, caplog):
+def test_an_update_says_which_columns_are_gone_or_compared_otherwise_now(tmp_path, caplog):
     path = tmp_path / "a.csv"
-    path.write_text("id,text,price,size\nd1,mot1,9,1\nd2,mot2,10,2\n")
+    path.write_text(
+        "id,text,price,size,of\nd1,mot1,9,1,x\nd2,mot2,10,2,y\n3,c,,,\n4,d,,,\n5,e,,,\n"
+    )
     build(tmp_path / "a", open_files(path, ""))
-    path.write_text("id,text,price,size\nd1,mot1,ask,1\nd2,mot2,10,2\n")
+    path.write_text("id,text,price,size,by\nd1,mot1,ask,1,x\nd2,mot2,10,2,y\n")
     build(tmp_path / "a", open_files(path, ""), update=True)
-    (message,) = (record.message for record in caplog.records if "price" in record.message)
-    assert message.startswith("The column price was int64, and is string now")
-    assert "size" not in caplog.text
+    first, second = (message for message in caplog.messages if "column" in message)
+    assert first.startswith("The column price was int64, and is string now")
+    assert second.startswith("The column of is gone, and filters over it fail. New columns: by.")
+    assert "3 dropped, 2 kept. More than half of the earlier ones are gone. If" in caplog.text
 
 
 def test_text_files_have_numbers_where_only_zeros_at_their_ends_are_lost(tmp_path):
