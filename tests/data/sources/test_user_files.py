@@ -238,6 +238,8 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     graded = [("q2", "1", 2), ("q3", "1", 0), ("q2", "2", 2), ("q2", "3", 1), ("q7", "9", 2)]
     assert [judgment[:3] for judgment in source.judgments()] == graded
     assert len(RetrievalSet.load(source).grades) == 4
+    with pytest.raises(InputError, match=r"tsv:2: clicks give the grades 0\.\.2, .* has 0\.\.1\. "):
+        RetrievalSet.load(source, num_grades=2)
     with pytest.raises(InputError, match=r"clicks\.tsv:7: .*0\.1 allows fewer than 1 of 5 .*\(20"):
         RetrievalSet.load(opened(directory, max_skipped=0.1))
     make({"judgments.tsv": "q\t1\n"})
