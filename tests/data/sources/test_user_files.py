@@ -273,6 +273,9 @@ def test_sentences_teach_where_nobody_judged(make, form):
     loaded = RetrievalSet.load(taught)
     assert loaded.known_queries["validation"] == (0, 0)  # although each is there twice
     assert len(loaded.queries_in("validation")) == 4
+    if form == "table":
+        one_known = opened(directory, parallel=parallel, document_language="fr").training
+        assert [text.text for text in one_known.documents()] == [text for _, text in pairs]
     make({"a.0": "one\n", "a.1": "eins\nzwei\n", "parallel.tsv": table})
     (directory / "parallel.tsv").unlink()
     assert list(opened(directory, query_language="en").queries()) == []
