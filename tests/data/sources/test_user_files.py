@@ -261,7 +261,9 @@ def test_sentences_teach_where_nobody_judged(make, form):
     directory = make({"documents.tsv": "1\tpomme\n", **files})
     names = {"table": ["x/p.tsv"], "beside": [], "lines": ["a.0", "a.1"]}[form]
     parallel = ",".join(str(directory / name) for name in names)
-    languages = {"query_language": "en", "document_language": "" if form == "lines" else "fr"}
+    # Of a table with the names of languages, one that is known is enough.
+    languages = {"query_language": "" if form == "table" else "en"}
+    languages["document_language"] = "" if form == "lines" else "fr"
     source = opened(directory, parallel=parallel, **languages)
     assert not source.is_judged
     assert list(source.documents()) == [("1", "", "pomme", languages["document_language"])]
@@ -273,9 +275,6 @@ def test_sentences_teach_where_nobody_judged(make, form):
     loaded = RetrievalSet.load(taught)
     assert loaded.known_queries["validation"] == (0, 0)  # although each is there twice
     assert len(loaded.queries_in("validation")) == 4
-    if form == "table":
-        one_known = opened(directory, parallel=parallel, document_language="fr").training
-        assert [text.text for text in one_known.documents()] == [text for _, text in pairs]
     make({"a.0": "one\n", "a.1": "eins\nzwei\n", "parallel.tsv": table})
     (directory / "parallel.tsv").unlink()
     assert list(opened(directory, query_language="en").queries()) == []
