@@ -10,8 +10,7 @@ from absl import flags
 from tf_smoothclir.command_line import command, setting_flags, shipping_flags
 
 _OURS = {"module_name": command.COMMAND}
-_EXPORT_DIR, _INDEX_DIR = setting_flags.define_index_flags()
-_VERSION = flags.DEFINE_integer("version", None, "Version; without it, the newest.", 1, **_OURS)
+_EXPORT_DIR, _INDEX_DIR, _VERSION = setting_flags.define_index_flags()
 _HOST = flags.DEFINE_string("host", "127.0.0.1", "Address to listen on; 0.0.0.0: all.", **_OURS)
 _PORT = flags.DEFINE_integer("port", 8501, "Port; 0: any free one.", 0, 65535, **_OURS)
 _ALLOWED_HOSTS_HELP = (

@@ -140,7 +140,7 @@ def test_no_code_runs_and_nobody_is_asked_because_a_file_says_so(run, monkeypatc
         opening.reopened(EncoderSettings(encoder=ENCODER), "another digest")
 
 
-def test_vectors_in_a_file_rank_the_set_that_they_are_of_and_encode_nothing(tiny_dir, tmp_path):
+def test_vectors_in_a_file_rank_their_set_and_encode_nothing(tiny_dir, tmp_path, caplog):
     ids = np.arange(30).astype(str)
     vectors = np.random.default_rng(1).normal(size=(30, 4))
     of_queries = {"query_ids": ids[:20], "queries": vectors[:20]}  # like those of their mates
@@ -148,6 +148,7 @@ def test_vectors_in_a_file_rank_the_set_that_they_are_of_and_encode_nothing(tiny
     given = {"retriever": "encoder", "encoder": str(tmp_path / "vectors.npz")}
     model = sc.train(tiny_dir, output_dir=tmp_path / "run", preset="lexical", **given)
     assert model.metrics["full/MRR@10"] == 1
+    assert "can be measured, but not search. To search, train" in caplog.text
     with pytest.raises(sc.InputError, match="can encode no others"):
         model.search(["wordb"])
 

@@ -109,6 +109,9 @@ def test_a_label_weighs_more_the_further_its_first_hit_is_ahead():
     judged, _ = teaching.taught(memory.MemorySource(queries, documents[:1], []), one_document, SEED)
     weights = [judgment.weight for judgment in judged.judgments()]
     assert weights == [1.0] * 4  # there is no second hit
+    nothing = EncodedSet("teacher", encoded.queries, 0 * encoded.documents)
+    with pytest.raises(sc.InputError, match="or of all documents, are zero"):
+        teaching.taught(memory.MemorySource(queries, documents, []), nothing, SEED)
 
 
 def test_a_taught_set_keeps_what_documents_have_besides_text(tmp_path):

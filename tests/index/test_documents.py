@@ -221,15 +221,16 @@ def test_values_of_all_kinds_become_columns(rows, of):
     assert {name: column.to_pylist() for name, column in found.items()} == of
 
 
-def test_an_update_says_which_columns_filters_compare_otherwise_now(tmp_path, caplog):
+def test_an_update_says_which_columns_are_gone_or_compared_otherwise_now(tmp_path, caplog):
     path = tmp_path / "a.csv"
-    path.write_text("id,text,price,size\nd1,motb,9,1\nd2,motc,10,2\n")
+    path.write_text("id,text,price,n,of\nd1,a,9,1,x\nd2,b,10,2,y\n3,c,,,\n4,d,,,\n5,e,,,\n")
     build(tmp_path / "a", open_files(path, ""))
-    path.write_text("id,text,price,size\nd1,motb,ask,1\nd2,motc,10,2\n")
+    path.write_text("id,text,price,n,by\nd1,a,ask,1,x\nd2,b,10,2,y\n")
     build(tmp_path / "a", open_files(path, ""), update=True)
-    (message,) = (record.message for record in caplog.records if "price" in record.message)
-    assert message.startswith("The column price was int64, and is string now")
-    assert "size" not in caplog.text
+    first, second = (message for message in caplog.messages if "column" in message)
+    assert first.startswith("The column price was int64, and is string now")
+    assert second.startswith("The column of is gone, and filters over it fail. New columns: by.")
+    assert "3 dropped, 2 kept. More than half of the earlier ones are gone. If" in caplog.text
 
 
 def test_text_files_have_numbers_where_only_zeros_at_their_ends_are_lost(tmp_path):
@@ -312,6 +313,23 @@ def test_a_language_is_one_column_and_any_case_of_it_is_found(tmp_path):
     for names in ("Year,year", "Language,language"):
         with pytest.raises(InputError, match=f"{names.replace(',', ', ')}: the names of these col"):
             index_of(path, f"id,text,{names}\n1,motb,de,fr\n")
+
+
+@cases(
+    "condition, expected",
+    ("seen = '2026-06-01T12:00:00+02:00' or seen in ('2026-06-01T12:00Z', '2026-06-02')", "bcd"),
+    ("seen < '2026-06-01T12:30:00+02:00'", "ab"),
+    ("seen between '2026-06-01 10:00' and '2026-06-01T14:00:00+02:00'", "bc"),
+    ("seen >= date '2026-06-02' and day(seen) = 2 and date_part('hour', seen) = 0", "d"),
+    ('"no ""zone" >= \'2026-06-01T14:00:00+02:00\'', "cd"),
+)
+def test_times_compare_as_those_of_utc(tmp_path, monkeypatch, condition, expected):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    days = ("01T09:00", "01T10:00", "01T12:00", "02T00:00")
+    rows = [{"seen": f"2026-06-{day}:00Z", 'no "zone': f"2026-06-{day}"} for day in days]
+    metadata.write_metadata(tmp_path / "columns", rows, len(rows))
+    found = metadata.Metadata(tmp_path / "columns").mask(condition)
+    assert "".join(np.array(COLUMNS["_id"])[found]) == expected
 
 
 def test_a_set_keeps_its_columns_and_its_languages(tmp_path):

@@ -177,7 +177,7 @@ def test_index_is_enough_if_its_collection_changed_or_went(export_dir, tiny_run,
     assert len(opening.open_search(export_dir, path, the_same).search([QUERY], 3)[0]) == 3
 
 
-def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path):
+def test_index_of_an_earlier_training_is_refused_and_named(commands, export_dir, tmp_path):
     export = shutil.copytree(export_dir, tmp_path / "an export")
     (tmp_path / "own.tsv").write_text("a\tmot1 motc\nb\tmot3\n")
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
@@ -190,9 +190,13 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
         facts = {**folder.Folder.read(path, kind).facts, "version": 2, "pair_id": "f" * 64}
         folder.write_manifest(path, kind, facts)
     before = test_run_directory.snapshot(export)
-    with pytest.raises(InputError, match=r"different training run.* index of .*own\.tsv again"):
-        opening.open_search(export, "", the_same)
-    assert opening.open_search(export, "", the_same, version=1).search([QUERY], 1)[0]
+    reason = r"different training run.*--version=1 to .* index of .*own\.tsv again"
+    for version, match in ((None, reason), (3, "there is no complete version 3")):
+        with pytest.raises(InputError, match=match):
+            opening.open_search(export, "", the_same, version=version)
+    flags, more = [f"--export_dir={export}", "--version=1"], f"--collection={tmp_path}/own.tsv"
+    commands.run("export.build_index", *flags, more, "--update", check=True)
+    assert "mot1" in commands.run("export.search", *flags, f"--query={QUERY}", check=True).stdout
     assert test_run_directory.snapshot(export) == before
 
 

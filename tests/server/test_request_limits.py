@@ -54,6 +54,7 @@ def test_a_page_of_another_domain_cannot_ask(server):
     (HEAD + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),  # a proxy may see chunks
     (HEAD + b"Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     (HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
+    (HEAD + b"Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08", 415),
     (HEAD + b"Transfer-Encoding: chunked\r\n\r\nnothing\r\n\r\n", 400),
     (HEAD + b"Host: there\r\n\r\n", 400),
     (b"POST / HTTP/1.1\r\n\r\n", 400),  # no Host

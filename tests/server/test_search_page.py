@@ -115,7 +115,7 @@ def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
 @cases(
     "fields, message",
     *((fields, "query") for fields in ("q=%20", "q=" + "a" * 10_001)),
-    *((f"q=a&k={depth}", "k from 1 to 100") for depth in ("0", "101", "x")),
+    *((f"q=a&k={k}", f"k: '{k}' is no number in this range. Give") for k in ("0", "101", "x")),
     ("q=red&retriever=best", "best"),
     ("q=red&top_k=3", "top_k: there is no such field. Give q, and perhaps k, retriever, filter"),
 )

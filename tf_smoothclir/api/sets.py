@@ -134,7 +134,7 @@ def set_in_memory(
     languages = opening.labels_of(settings)[::-1]
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
     source.is_judged, source.columns = judgments is not None, columns
-    source.others = others
+    source.others, source.has_clicks = others, "clicks" in parts
     if "judgments" not in parts:
         source.places = {"judgments": lambda index: place(at[index])}
     if "parallel" in parts and settings.parallel:

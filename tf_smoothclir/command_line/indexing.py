@@ -15,7 +15,7 @@ from tf_smoothclir.index.document_collections import open_collection, open_files
 def index_by_flags(index_dir: Path) -> str:
     """Builds or changes what the flags name; returns a line that says what is there now."""
     engine = engine_address()
-    halves, export = export_halves(FLAGS.export_dir, FLAGS.index_type)
+    halves, export = export_halves(FLAGS.export_dir, FLAGS.index_type, version=FLAGS.version)
     data = setting_flags.data_like(export.data)
     if FLAGS.add or FLAGS.remove:
         add = open_files(FLAGS.add, "--add", data) if FLAGS.add else None

@@ -25,6 +25,7 @@ def answer_queries() -> None:
         FLAGS.index_dir,
         setting_flags.data_like,
         retriever=FLAGS.retriever,
+        version=FLAGS.version,
         **where_to_search(),
     )
     given = FLAGS.query or _typed()

@@ -120,11 +120,13 @@ def define_verify() -> flags.FlagHolder:
     )
 
 
-def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
-    """Defines --export_dir and --index_dir, for commands that search or write an index."""
+def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder, flags.FlagHolder]:
+    """Defines --export_dir, --index_dir and --version, for commands that use an index."""
+    version_help = "Version of the export; without it, the newest."
     return (
         define_path("export_dir", "runs/train", "Directory that smoothclir-export wrote to."),
         define_path("index_dir", "", "Directory of the index; empty: index/ in --export_dir."),
+        flags.DEFINE_integer("version", None, version_help, 1, module_name=COMMAND),
     )
 
 

@@ -215,8 +215,12 @@ def _read(
             unknown.append((index, judgment))
             continue
         if grade >= num_grades:
-            reason = f"grade {grade} is outside 0..{num_grades - 1}"
+            grades = f"0..{num_grades - 1}"
+            reason = f"grade {grade} is outside {grades}"
             remedy = "Correct it, or give one more of --thresholds for each further grade"
+            if source.has_clicks:
+                reason = f"clicks give the grades 0..2, and this run has {grades}"
+                remedy = "Train with two --thresholds, such as 0.2,0.7, also beside --init_from"
             raise input_error(source.place("judgments", index), reason, remedy)
         judged.append((query_row[query_id], document_row[document_id], max(grade, 0)))
         weights.append(weight)

@@ -49,6 +49,9 @@ def taught(source: Source, encoded: EncodedSet, split_seed: int) -> tuple[Memory
         " words of one that has"
     )
     document_ids = [text.id for text in source.documents()]
+    if not (encoded.queries[rows].any() and encoded.documents.any()):
+        reason = "the vectors of all queries, or of all documents, are zero"
+        raise input_error(f"--encoder: {encoded.name}", reason, "Check what made them")
     if len(rows) >= FEWEST_QUERIES:
         encoded = Head.of(encoded.queries[rows], encoded.documents, split_seed).over(encoded)
     first_hits, margins = _first_hits(encoded, rows)

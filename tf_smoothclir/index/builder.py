@@ -188,8 +188,12 @@ def encode_collection(
     if earlier is not None:
         both = len(np.intersect1d(documents.hashes, earlier.documents.hashes))
         new, gone = len(documents) - both, len(earlier) - both
-        log = logging.warning if 2 * gone > len(earlier) else logging.info  # a dump that was cut
-        log(f"Documents: {new} new, {both - kept} changed, {gone} dropped, {kept} kept")
+        counts = f"Documents: {new} new, {both - kept} changed, {gone} dropped, {kept} kept"
+        if 2 * gone > len(earlier):  # a dump that was cut
+            remedy = "If the collection was cut short, run this again with all of it"
+            logging.warning(f"{counts}. More than half of the earlier ones are gone. {remedy}.")
+        else:
+            logging.info(counts)
     several = len({*languages}) > 1
     rows = (
         {**row, "language": code} if several or "language" in row else row
@@ -197,15 +201,22 @@ def encode_collection(
     )
     write_metadata(directory / DOCUMENTS / METADATA, rows, len(documents))
     if earlier is not None:
-        _warn_of_other_types(earlier.metadata.types, Metadata(directory / DOCUMENTS / METADATA))
+        types = Metadata(directory / DOCUMENTS / METADATA).types
+        _warn_of_other_columns(earlier.metadata.types, types)
     return documents
 
 
-def _warn_of_other_types(before: Mapping[str, str], metadata: Metadata) -> None:
-    for name, kind in metadata.types.items():
-        if before.get(name, kind) != kind:
+def _warn_of_other_columns(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    for name, kind in before.items():
+        if name not in now:
             logging.warning(
-                f"The column {name} was {before[name]}, and is {kind} now, as filters compare it."
+                f"The column {name} is gone, and filters over it fail. New columns:"
+                f" {', '.join(sorted(now.keys() - before.keys())) or 'none'}."
+                " If it was lost by mistake, correct the documents and run this again."
+            )
+        elif now[name] != kind:
+            logging.warning(
+                f"The column {name} was {kind}, and is {now[name]} now, as filters compare it."
                 " If a few values alone are of another kind, correct them and run this again."
             )
 
@@ -238,6 +249,7 @@ def _check_same(
             return
     except ValueError as error:
         reason = str(error).rstrip(".")
+        remedy = f"--version={there.version} for the models that it is of, "
     raise input_error(
         directory,
         f"there is an index already: {reason}",

@@ -199,9 +199,16 @@ class Metadata:
             ) from None
         database = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"})
         database.register("columns", self._table)
-        of_strings = [f.name for f in self._table.schema if str(f.type) == "string"]
-        codes = "REPLACE (language COLLATE NOCASE AS language)" if "language" in of_strings else ""
-        database.execute(f"CREATE VIEW documents AS SELECT * {codes} FROM columns")
+        read = []  # columns that filters read otherwise than they are kept
+        for field in self._table.schema:
+            name, kind = f'"{field.name.replace(chr(34), 2 * chr(34))}"', str(field.type)
+            if kind.startswith("timestamp"):  # else the zone of a constant would be dropped
+                read.append(f"CAST({name} AS TIMESTAMPTZ) AS {name}")
+            elif kind == "string" and field.name == "language":
+                read.append(f"{name} COLLATE NOCASE AS {name}")
+        replaced = f"REPLACE ({', '.join(read)})" if read else ""
+        database.execute(f"CREATE VIEW documents AS SELECT * {replaced} FROM columns")
+        database.execute("SET TimeZone = 'UTC'")
         database.execute("SET autoinstall_known_extensions = false")
         database.execute("SET autoload_known_extensions = false")
         database.execute("SET enable_external_access = false")

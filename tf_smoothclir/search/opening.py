@@ -116,6 +116,8 @@ def _check_current(
     try:
         latest = latest_manifest(export_dir, version)
     except InputError:
+        if version is not None:
+            raise
         return  # whoever loads the models says so
     if latest.pair_id != manifest.pair_id:
         raise input_error(
@@ -123,8 +125,9 @@ def _check_current(
             f"the index is of version {manifest.version} of the export, and version"
             f" {latest.version} comes from a different training run, so their scores are not"
             " comparable",
-            f"Build the index of {manifest.collection_name} again with smoothclir-index"
-            " --overwrite, and the flags that it was built with",
+            f"Give --version={manifest.version} to search as before; or build the index of"
+            f" {manifest.collection_name} again with smoothclir-index --overwrite, and the flags"
+            " that it was built with",
         )
 
 

@@ -44,6 +44,8 @@ def application(
 
     async def predict(request: Request) -> Response:
         model = _chosen(models, request)
+        if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+            raise HTTPException(415, f"Content-Encoding {coding[:20]} is not read: send plain JSON")
         async with bodies.read(request) as body:
             answer = await computed(model.answer, body)
         return Response(answer, media_type="application/json")

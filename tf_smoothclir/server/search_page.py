@@ -98,7 +98,7 @@ class SearchPage:
             raise input_error("q", f"it has {len(query.strip())} characters", remedy)
         if not re.fullmatch("[0-9]{1,3}", depth) or not 1 <= int(depth) <= _LARGEST_DEPTH:
             remedy = f"Give a number of results k from 1 to {_LARGEST_DEPTH}"
-            raise input_error("k", "it is out of range", remedy)
+            raise input_error("k", f"{depth[:20]!r} is no number in this range", remedy)
         retriever = fields.get("retriever", "")
         if retriever and retriever not in self._search.collection.retrievers:
             remedy = f"Give one of {', '.join(self._search.collection.retrievers)}"

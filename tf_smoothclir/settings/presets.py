@@ -123,6 +123,11 @@ def preset_settings(
 
 def _check_used(made: RunSettings, given: Mapping[str, object], searched: Collection[str]) -> None:
     """Refuses objects, and values beside a search, that nothing uses; warns of other settings."""
+    if (encoder := str(given.get("encoder", ""))).lower().endswith(".npz"):
+        logging.warning(
+            f"--encoder={encoder}: it encodes no other texts. A run that keeps it can be measured,"
+            " but not search. To search, train with an encoder that reads texts, or with none."
+        )
     defaults = RunSettings().values()  # a flag file has them all
     others = [name for name, value in given.items() if value != defaults[name]]
     if vain := sorted({*others} & {*searched} - {"thresholds"}):  # of which it says how many

@@ -238,6 +238,8 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     graded = [("q2", "1", 2), ("q3", "1", 0), ("q2", "2", 2), ("q2", "3", 1), ("q7", "9", 2)]
     assert [judgment[:3] for judgment in source.judgments()] == graded
     assert len(RetrievalSet.load(source).grades) == 4
+    with pytest.raises(InputError, match=r"tsv:2: clicks give the grades 0\.\.2, .* has 0\.\.1\. "):
+        RetrievalSet.load(source, num_grades=2)
     with pytest.raises(InputError, match=r"clicks\.tsv:7: .*0\.1 allows fewer than 1 of 5 .*\(20"):
         RetrievalSet.load(opened(directory, max_skipped=0.1))
     make({"judgments.tsv": "q\t1\n"})
@@ -259,7 +261,9 @@ def test_sentences_teach_where_nobody_judged(make, form):
     directory = make({"documents.tsv": "1\tpomme\n", **files})
     names = {"table": ["x/p.tsv"], "beside": [], "lines": ["a.0", "a.1"]}[form]
     parallel = ",".join(str(directory / name) for name in names)
-    languages = {"query_language": "en", "document_language": "" if form == "lines" else "fr"}
+    # Of a table with the names of languages, one that is known is enough.
+    languages = {"query_language": "" if form == "table" else "en"}
+    languages["document_language"] = "" if form == "lines" else "fr"
     source = opened(directory, parallel=parallel, **languages)
     assert not source.is_judged
     assert list(source.documents()) == [("1", "", "pomme", languages["document_language"])]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
+from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.utils.errors import input_error
 
 # (number of the line or row from 1, the value of each column of a role)
@@ -75,6 +76,10 @@ def chosen_columns(
     if times > 1:
         raise input_error(where, f"{times} columns have the name {most!r}", "Rename one", line=line)
     chosen = [_name_in(by_plain, column, columns) for column in role.names]
+    if role is PARALLEL and len(names) == 2 and chosen.count(None) == 1:
+        place = chosen.index(None)
+        if not columns.get(role.names[place]):  # whose language is not known: the other one
+            chosen[place] = names[names[0] in chosen]
     needed = zip(role.names[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:
         others = [*(name for name in names if name not in chosen), *["NAME"] * len(missing)]
@@ -110,7 +115,9 @@ def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | No
         return False
     if by_plain.keys() <= _known_names(columns):
         return True
-    return all(_name_in(by_plain, column, columns) for column in role.columns[: role.needed])
+    names = [_name_in(by_plain, column, columns) for column in role.columns[: role.needed]]
+    are_codes = role is PARALLEL and all(is_code(plain_code(field)) for field in fields)
+    return any(names) if are_codes else all(names)
 
 
 def is_no_row(fields: Sequence[str], role: Role) -> bool:

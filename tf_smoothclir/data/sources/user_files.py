@@ -53,6 +53,7 @@ class ClicksDirectory(FileSource):
     """Documents, and clicks: query (its text), document_id, perhaps count."""
 
     roles = FileSource.roles | {"queries": CLICKS, "judgments": CLICKS}
+    has_clicks = True
 
     def __init__(self, directory: Path, *languages: str, columns: Mapping[str, str] | None = None):
         super().__init__(directory, *languages, columns=columns)
