@@ -332,8 +332,8 @@ def test_document_without_words_is_kept_and_is_no_hit(ranking_exports, tmp_path)
 
 @needs_milvus
 def test_documents_come_and_go_by_the_commands(commands, export_dir, tmp_path):
-    (tmp_path / "old.tsv").write_text("a\tmot1\nb\tmot2\nc\tmot3\n")
-    (tmp_path / "add.tsv").write_text("b\tmot4 mote\nd\tmot5\n")
+    (tmp_path / "old.tsv").write_text("a\tmotb\nb\tmotc\nc\tmotd\n")
+    (tmp_path / "add.tsv").write_text("b\tmote mote\nd\tmotf\n")
     (tmp_path / "remove.txt").write_text("a\n")
     given = [f"--export_dir={export_dir}", "--engine=milvus", f"--uri={tmp_path}/milvus.db"]
     given += ["--engine_collection=mine", "--verbosity=-1"]

@@ -168,7 +168,7 @@ def test_index_is_enough_if_its_collection_changed_or_went(export_dir, tiny_run,
     opening.open_search(export_dir, path, the_same)
     assert "has changed" not in caplog.text
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
-        file.write(f"{tiny_set.DOCUMENTS}\tNouveau\tmot1 motb\n")
+        file.write(f"{tiny_set.DOCUMENTS}\tNouveau\tmotb motb\n")
     search = opening.open_search(export_dir, path, the_same)
     assert "data-en-fr has changed since it was indexed" in caplog.text
     assert "smoothclir-index --update" in caplog.text
@@ -179,7 +179,7 @@ def test_index_is_enough_if_its_collection_changed_or_went(export_dir, tiny_run,
 
 def test_index_of_an_earlier_training_is_refused_and_named(commands, export_dir, tmp_path):
     export = shutil.copytree(export_dir, tmp_path / "an export")
-    (tmp_path / "own.tsv").write_text("a\tmot1 motc\nb\tmot3\n")
+    (tmp_path / "own.tsv").write_text("a\tmotb motc\nb\tmotd\n")
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
     builder.build_index(export / "index", collection, *builder.export_halves(export))
     with pytest.raises(InputError, match=r"of another collection, .*own\.tsv"):  # no toy world
@@ -196,7 +196,7 @@ def test_index_of_an_earlier_training_is_refused_and_named(commands, export_dir,
             opening.open_search(export, "", the_same, version=version)
     flags, more = [f"--export_dir={export}", "--version=1"], f"--collection={tmp_path}/own.tsv"
     commands.run("export.build_index", *flags, more, "--update", check=True)
-    assert "mot1" in commands.run("export.search", *flags, f"--query={QUERY}", check=True).stdout
+    assert "motb" in commands.run("export.search", *flags, f"--query={QUERY}", check=True).stdout
     assert test_run_directory.snapshot(export) == before
 
 

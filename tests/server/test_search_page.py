@@ -184,7 +184,7 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path, 
     assert (about["query_language"], about["document_language"], about["grades"]) == ("en", "fr", 3)
     assert about["examples"][0].startswith("word")
     # A collection of files has the languages of the towers.
-    (tmp_path / "own.tsv").write_text("id\ttext\tyear\na\tmot1 motc\t1\nb\tmot3\t2\n")
+    (tmp_path / "own.tsv").write_text("id\ttext\tyear\na\tmotb motc\t1\nb\tmotd\t2\n")
     collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
     builder.build_index(tmp_path / "own", collection, *builder.export_halves(export_dir))
     page = open_page(open_search(export_dir, tmp_path / "own", lambda data: data))

@@ -176,7 +176,7 @@ def test_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, 
     run = run_directory.RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
     other = shutil.copytree(tiny_dir, tmp_path / "other")
     with open(other / "wiki_fr.documents", "a", encoding="utf-8") as file:
-        file.write("999\tNouveau\tmot1 motc inconnu\n")
+        file.write("999\tNouveau\tmotb motc inconnu\n")
     judgments = (other / "en2fr.rel").read_text().replace("\t2\n", f"\t-{grades[0]}\n")
     judgments = judgments.replace("\t1\n", f"\t{grades[1]}\n").replace("\t-", "\t")
     (other / "en2fr.rel").write_text(judgments)
@@ -219,7 +219,7 @@ def test_a_dictionary_alone_is_enough(tiny, tiny_dir, tmp_path):
 
 def test_a_bad_dictionary_stops_a_run_before_it_learns(tiny, tmp_path):
     path = tmp_path / "en-fr.txt"
-    path.write_text("wordb motb\nword2\n")
+    path.write_text("wordb motb\nwordc\n")
     with pytest.raises(sc.InputError, match=r"en-fr\.txt:2: 1 columns instead of 2"):
         train(tiny(retriever="hybrid", dictionary=str(path)), tmp_path / "run")
     assert not (tmp_path / "run" / "vocabulary").exists()

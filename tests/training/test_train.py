@@ -195,7 +195,7 @@ def test_corrected_data_are_taken_and_changed_ones_refused(tiny_dir, tmp_path, b
     begin(settings, tmp_path / "run")  # unchanged data: it continues
     assert {role: run.vocabulary_tokens(role) for role in before} == before
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
-        file.write("999\tNouveau\tmot1\n")
+        file.write("999\tNouveau\tmotb\n")
     with pytest.raises(InputError, match=r"begun on other content of .*--overwrite"):
         train(settings, tmp_path / "run")
 
