@@ -10,10 +10,10 @@ does. The beginning and the end of a word are characters too. Accents do not cou
 and hasty typing leave out: `αθηνα` is `αθήνα`, `da nang` is `đà nẵng`. Letters of other scripts are
 compared as Latin ones: `albania` finds `албания`. If there is no such word, words of Latin letters
 are compared with those of others, and the other way round, by `SOUNDS` alone, with a share of 0.6:
-`caledonia` finds `קלדוניה`; with the rarer nine tenths of a vocabulary, since an unknown word is no
+`caledonia` finds `קלדוניה`; with the rarer nine tenths of these words, since an unknown word is no
 other spelling of `book`. Since words of the same sounds may be others, pairs of letters count too,
-with a share of 0.3 and more, where both scripts have vowels: `seoul` finds `сеул`, but `blue` not
-`более`. Words of less than four characters, or sounds, have to be the same. Words with digits are
+with a share of 0.3 and more, where both scripts have vowels: `seoul` finds `сеул`, but `hat` not
+`от`. Words of less than four characters, or sounds, have to be the same. Words with digits are
 not compared.
 
 The least share and the length were the same within chance from 0.4 to 0.6 and from 3 to 5, and so
@@ -58,7 +58,7 @@ class NearestWords:
         spellings = [Spellings(vocabulary, ids, LETTERS, LEAST_SHARE)]
         in_latin = np.array([_is_in_latin(word) is not None for word in vocabulary])
         if 0 < np.count_nonzero(in_latin[ids]) < len(ids):  # else there are no other letters
-            rare = ids[ids >= FREQUENT * len(vocabulary)]  # few others are new names
+            rare = ids[int(FREQUENT * len(ids)) :]  # few others are new names
             spellings.append(Spellings(vocabulary, rare, SOUNDS, LEAST_OF_SOUNDS, in_latin))
         self.spellings = [one for one in spellings if len(one.trigrams.numbers)]
         self.id_of = functools.lru_cache(_MOST_REMEMBERED)(self._id_of)
