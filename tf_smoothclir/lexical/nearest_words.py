@@ -22,7 +22,6 @@ least share of 0.8 found fewer names in eleven languages, and so did all words o
 with pairs, more names were found and fewer other words.
 """
 
-import functools
 import re
 from collections.abc import Sequence
 
@@ -41,7 +40,6 @@ BITS = 21  # of a code point
 # Longer words of any script, all of Latin, Greek, Cyrillic and Armenian; in TensorFlow too.
 COMPARED = f"[^0-9]{{{FEWEST_TRIGRAMS},}}|[a-z\u00c0-\u058f\u1e00-\u1fff]+"
 IN_LATIN, WITHOUT_VOWELS = "[a-z\u00c0-\u024f\u1e00-\u1eff].*", "[\u0590-\u077f].*"
-_MOST_REMEMBERED = 1 << 16
 _is_compared, _is_in_latin, _is_without_vowels = (
     re.compile(pattern, re.DOTALL).fullmatch for pattern in (COMPARED, IN_LATIN, WITHOUT_VOWELS)
 )
@@ -61,9 +59,8 @@ class NearestWords:
             rare = ids[int(FREQUENT * len(ids)) :]  # few others are new names
             spellings.append(Spellings(vocabulary, rare, SOUNDS, LEAST_OF_SOUNDS, in_latin))
         self.spellings = [one for one in spellings if len(one.trigrams.numbers)]
-        self.id_of = functools.lru_cache(_MOST_REMEMBERED)(self._id_of)
 
-    def _id_of(self, word: str) -> int:
+    def id_of(self, word: str) -> int:
         """The id of the nearest word; `NO_WORD` where there is none."""
         if not _is_compared(word):
             return NO_WORD
@@ -79,8 +76,9 @@ class Spellings:
         least: The least share of common trigrams.
         in_latin: `[vocabulary]` bool, which words have Latin letters, where those of other words
             are asked for; else None.
-        pairs: Their pairs of letters where these are asked for; else None.
-        without_vowels: `[vocabulary]` bool, which words are of scripts that leave vowels out.
+        pairs: Their pairs of letters there; else None.
+        without_vowels: `[vocabulary]` bool, which words are of scripts that leave vowels out,
+            there; else None.
     """
 
     def __init__(
@@ -93,10 +91,10 @@ class Spellings:
     ):
         """Lists some words of a vocabulary."""
         self.trigrams, self.least = Ngrams(vocabulary, ids, letters, 3), least
-        self.in_latin, self.pairs = in_latin, None
+        self.in_latin, self.pairs, self.without_vowels = in_latin, None, None
         if in_latin is not None:
             self.pairs = Ngrams(vocabulary, ids, LETTERS, 2)
-        self.without_vowels = np.array(list(map(bool, map(_is_without_vowels, vocabulary))))
+            self.without_vowels = np.array(list(map(bool, map(_is_without_vowels, vocabulary))))
         self._are_long = self.trigrams.sizes >= FEWEST_TRIGRAMS
 
     def id_of(self, word: str) -> int:
@@ -110,9 +108,9 @@ class Spellings:
         best = int(totals.argmax())  # of equal ones the first, which is more frequent
         return best if totals[best] else NO_WORD
 
-    def _of_pairs(self, word: str) -> np.ndarray:
+    def _of_pairs(self, word: str) -> np.ndarray | np.float32:
         if self.pairs is None or _is_without_vowels(word):
-            return np.ones(len(self.without_vowels), np.float32)
+            return np.float32(1)
         return np.where(self.without_vowels, np.float32(1), self.pairs.shares(word)[0])
 
 

@@ -6,7 +6,7 @@ exported models. One query takes it a third of a millisecond, and this one a fif
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,8 @@ from tf_smoothclir.lexical.new_words import NONE, hashes
 from tf_smoothclir.lexical.words import FEWEST_BESIDE_SIGNS, NO_WORD, Words, read_vocabularies
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+
+_MOST_REMEMBERED = 1 << 16  # unknown words of queries
 
 
 class PlainReader:
@@ -72,17 +74,19 @@ class PlainReader:
         return new
 
     @functools.cached_property
-    def _nearest(self) -> NearestWords:
-        return NearestWords(self._own)  # takes a tenth of a second, which most queries do not need
+    def _known_ones(self) -> Callable[[str], list[int]]:
+        """What an unknown word is read as, `NO_WORD` alone if there is none."""
+        nearest = NearestWords(self._own)  # takes a tenth of a second, which most queries save
+        frequent = int(FREQUENT * len(self._own))
+        return functools.lru_cache(_MOST_REMEMBERED)(
+            lambda word: parts_of(word, self._ids.get, frequent) or [nearest.id_of(word)]
+        )
 
     def _parts(self, word: str, new: Mapping[str, int]) -> list[int]:
         """The ids that a word of a query is read as, `NO_WORD` alone if there is none."""
         if (id_ := self._ids.get(word) or new.get(word)) is not None:
             return [id_]
-        if not self._compares:
-            return [NO_WORD]
-        parts = parts_of(word, self._ids.get, int(FREQUENT * len(self._own)))
-        return parts or [self._nearest.id_of(word)]
+        return self._known_ones(word) if self._compares else [NO_WORD]
 
     def _ids_of(self, tokens: list[str], new: Mapping[str, int]) -> list[int]:
         """Ids of all words; those of a query count once, and signs only beside several words."""

@@ -16,7 +16,12 @@ from tf_smoothclir.protocols.text_search import (
     SearchedCollection,
     SearchHit,
 )
-from tf_smoothclir.search.explanation import ExplainHits, ScoreTexts, explain_hits_by_leaving_out
+from tf_smoothclir.search.explanation import (
+    ExplainHits,
+    ScoreTexts,
+    explain_by_leaving_out,
+    explain_hits_by_leaving_out,
+)
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 
 # Positions and scores of the best documents; equal scores by the hash of the id.
@@ -199,8 +204,12 @@ class TextRanker(IndexRanker):
         # Scores depend on the collection, such as on how rare a word is there: only words of the
         # query can be left out without scoring it anew for each word of each hit.
         scored = functools.cache(lambda queries: self._score(list(queries)))
-        explained = []
-        for hit, at in zip(hits, self._positions([hit.id for hit in hits], np.arange(0))):
-            column = functools.partial(lambda at, queries: scored(tuple(queries))[:, [at]], at)
-            explained += explain_hits_by_leaving_out(lambda _, c=column: c, query, [hit], "query")
-        return explained
+
+        def scores_of(place: int) -> ScoreTexts:
+            return lambda _: lambda queries: scored(tuple(queries))[:, [place]]
+
+        places = self._positions([hit.id for hit in hits], np.arange(0))
+        return [
+            explain_by_leaving_out(scores_of(place), query, hit.text, "query", hit.score)
+            for hit, place in zip(hits, places)
+        ]
