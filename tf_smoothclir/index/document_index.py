@@ -82,7 +82,8 @@ class DocumentIndex:
     def _open_files(self, content: Path, manifest: IndexManifest) -> None:
         self.manifest, self._opening = manifest, threading.Lock()
         self.documents = DocumentStore(content / DOCUMENTS)
-        self.metadata = Metadata(content / DOCUMENTS / METADATA)
+        ids = self.documents.fields["id"].strings
+        self.metadata = Metadata(content / DOCUMENTS / METADATA, ids)
         self.mask()  # a wrong filter is an error at once
         self._halves = {
             name: family(name).open_half(content / name, entry, self.documents.hashes)

@@ -4,10 +4,13 @@ A directory with `hashes` (uint64, of the ids, the order among equal scores) and
 `id`, `title`, `text` and `language`.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +19,9 @@ from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import RaggedWriter
 from tf_smoothclir.index.sparse_files import open_ragged, unfit
 from tf_smoothclir.storage.files import open_to_write, write_array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DOCUMENTS = "documents"  # its directory in an index
 _HASHES = "hashes"
@@ -91,3 +97,10 @@ class _Texts:
     def __getitem__(self, position: int) -> str:
         begin, end = self._ends[position : position + 2].tolist()
         return self._bytes.part(begin, end - begin).decode("utf-8", "replace")
+
+    def strings(self) -> pa.Array:
+        """The field of all documents."""
+        import pyarrow as pa
+
+        values = self._bytes.part(0, len(self._bytes))
+        return pa.LargeStringArray.from_buffers(len(self), *map(pa.py_buffer, (self._ends, values)))

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,8 +134,10 @@ def _as_text(value: Any) -> str:
 class Metadata:
     """The columns of the documents of an index, read when they are first needed."""
 
-    def __init__(self, path: Path):
-        # Kept open, so that an index that replaces this one changes nothing.
+    def __init__(self, path: Path, ids: Callable[[], pa.Array] | None = None):
+        # Filters read `ids` of the documents too. The file is kept open, so that an index that
+        # replaces this one changes nothing.
+        self._ids = ids
         self._file = open(path, "rb") if path.is_file() else None  # noqa: SIM115
         self._mask, self._busy = functools.lru_cache(_MOST_MASKS)(self._evaluated), threading.Lock()
 
@@ -188,6 +190,17 @@ class Metadata:
             return self._mask(expression) if expression.strip() else None
 
     @functools.cached_property
+    def _filtered(self) -> pa.Table:
+        """The columns that filters read: a document's own, and its id where none is named so."""
+        import pyarrow as pa
+
+        own = [] if self._table is None else self._table.column_names
+        if self._ids is None or "id" in map(str.lower, own):
+            return self._table
+        ids = pa.table({"id": self._ids()})
+        return ids if self._table is None else self._table.append_column("id", ids["id"])
+
+    @functools.cached_property
     def _database(self) -> Any:
         try:
             import duckdb
@@ -198,9 +211,9 @@ class Metadata:
                 "pip install '.[filters]' in the checkout",
             ) from None
         database = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"})
-        database.register("columns", self._table)
+        database.register("columns", self._filtered)
         read = []  # columns that filters read otherwise than they are kept
-        for field in self._table.schema:
+        for field in self._filtered.schema:
             name, kind = f'"{field.name.replace(chr(34), 2 * chr(34))}"', str(field.type)
             if kind.startswith("timestamp"):  # else the zone of a constant would be dropped
                 read.append(f"CAST({name} AS TIMESTAMPTZ) AS {name}")
@@ -216,11 +229,9 @@ class Metadata:
         return database
 
     def _evaluated(self, expression: str) -> np.ndarray:
-        if self._table is None:
-            raise _no_filter(expression, "the documents have no columns besides their texts")
         if len(expression) > _LONGEST_FILTER:
             reason = f"it has more than {_LONGEST_FILTER} characters"
-            raise _no_filter(expression, reason, self._table)
+            raise self._no_filter(expression, reason)
         query = f"SELECT ({expression}\n) AS kept FROM documents"
         database = self._database
         import duckdb
@@ -231,11 +242,17 @@ class Metadata:
             (kept,) = database.execute(query).fetchnumpy().values()
         except (duckdb.Error, ValueError, RecursionError) as error:
             reason = re.sub(r"^\w+ Error: ", "", str(error).strip().partition("\n")[0])
-            raise _no_filter(expression, reason.rstrip("!"), self._table) from None
+            raise self._no_filter(expression, reason.rstrip("!")) from None
         if kept.dtype != bool:
             reason = "it is no condition, such as year > 2021"
-            raise _no_filter(expression, reason, self._table)
+            raise self._no_filter(expression, reason)
         return np.ma.filled(kept, False)
+
+    def _no_filter(self, expression: str, reason: str) -> InputError:
+        shown = expression if len(expression) <= 80 else f"{expression[:77]}..."
+        kinds = ", ".join(f"{field.name} ({field.type})" for field in self._filtered.schema)
+        remedy = f"Give a condition over {kinds.replace('large_', '')}"
+        return input_error(f"--filter={shown}", reason.rstrip("."), remedy)
 
 
 def _check_tree(tree: dict) -> None:
@@ -262,15 +279,6 @@ def _check_tree(tree: dict) -> None:
             name = part["function_name"]
             raise ValueError(f"the function {name} is none of {', '.join(_NAMED)}")
         parts += part.values()
-
-
-def _no_filter(expression: str, reason: str, table: pa.Table | None = None) -> InputError:
-    shown = expression if len(expression) <= 80 else f"{expression[:77]}..."
-    remedy = "Index documents that have more columns, or leave the filter out"
-    if table is not None:
-        kinds = (f"{field.name} ({field.type})" for field in table.schema)
-        remedy = f"Give a condition over {', '.join(kinds)}"
-    return input_error(f"--filter={shown}", reason.rstrip("."), remedy)
 
 
 def plain(value: Any) -> Any:
