@@ -71,7 +71,7 @@ def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation
     header, *rows = [line.split("\t") for line in (directory / files[2]).read_text().splitlines()]
     assert header == ["query_id", *found.metrics]
     ids = [retrieval_set.query_ids[row] for row in found.hits.query_rows]
-    assert [row[0] for row in rows] == ids
+    assert [row[0] for row in rows] == ids == found.query_ids
     for name, of_queries in zip(header[1:], list(zip(*rows))[1:], strict=True):
         values = [float(value or "nan") for value in of_queries]
         np.testing.assert_allclose(values, found.per_query[name], rtol=1e-5)

@@ -261,8 +261,8 @@ class Model:
                 as ["nDCG@20", "RR"].
 
         Returns:
-            `metrics`, `intervals`, `counts` and `per_query` values by the name of the metric, and
-            more; `print` shows a table. `full/...` rank all documents, the others candidate lists.
+            `metrics`, `intervals`, `counts` and, of each of `query_ids`, `per_query` by the name of
+            the metric; `print` shows a table. `full/...` rank all documents, others short lists.
 
         Raises:
             InputError: The data cannot be used.

@@ -58,6 +58,7 @@ class Evaluation:
         hits: The first documents of full retrieval; None without it.
         confusion: `[K, K]` counts of the candidate lists, true grade by predicted grade; None as
             long as no grades are predicted.
+        query_ids: `[queries]`, whose values `per_query` has.
         per_query: Metric -> `[queries]` float64, NaN where a query has no relevant document.
         languages: Figures by language, of `language_figures`; empty for a set of one.
     """
@@ -69,6 +70,7 @@ class Evaluation:
     hits: Hits | None = None
     confusion: np.ndarray | None = None
     hit_confusion: np.ndarray | None = None
+    query_ids: Sequence[str] = ()
     per_query: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     languages: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
 
@@ -92,6 +94,7 @@ class Evaluation:
                 for name in parts[0].per_query
             },
             scores_by_grade=[],
+            query_ids=[id_ for part in parts for id_ in part.query_ids],
         )
 
     def __str__(self):
@@ -168,11 +171,11 @@ def evaluate_split(
         per_query = metrics.retrieval_metrics(retrieval_set, ranking) | further | per_query
         hits = Hits.of(ranking, retrieval_set, scorer)
         languages = metrics.language_figures(retrieval_set, ranking)
+    ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
     if trec_dir is not None:
         trec_dir.mkdir(parents=True, exist_ok=True)
         trec.write_list_run(trec_dir / "run.trec", retrieval_set, lists, scores)
         trec.write_qrels(trec_dir / "qrels.trec", retrieval_set, lists)
-        ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
         trec.write_per_query(trec_dir / "per_query.tsv", ids, per_query)
         if ranking is not None:
             rows = ranking.query_rows, ranking.document_rows, ranking.scores
@@ -181,6 +184,7 @@ def evaluate_split(
             trec.write_qrels(trec_dir / "full.qrels.trec", retrieval_set, judged)
     return Evaluation.of_queries(
         per_query,
+        query_ids=ids,
         scores_by_grade=by_grade(scores, lists.grades, retrieval_set.num_grades),
         hits=hits,
         languages=languages,
