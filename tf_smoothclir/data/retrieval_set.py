@@ -12,7 +12,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.languages import TEXTS_SAMPLED, warn_of_alphabet
+from tf_smoothclir.data.sources.languages import TEXTS_SAMPLED, warn_of_texts
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source
 from tf_smoothclir.data.sources.splits import drawn_splits, known_queries
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -132,7 +132,7 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Langu
         if len(texts[text.language]) < TEXTS_SAMPLED:
             texts[text.language].append(text.text)
     for language, sampled in texts.items():
-        warn_of_alphabet(source.name, stream, language, sampled)
+        warn_of_texts(source.name, stream, language, sampled)
     if "" in texts and stream == "documents":
         share = "some" if len(texts) > 1 else "any"
         logging.info(

@@ -150,6 +150,13 @@ def test_a_language_that_nobody_gives_is_unknown(make, caplog):
     assert "--query_language" not in caplog.text
 
 
+@cases("text", "a <b>b</P>", "a&nbsp;b", "<br /> a", "&#x27;a&#39;")
+@cases("plain", 3, 4)
+def test_html_is_named_where_more_than_a_fifth_of_the_texts_have_it(caplog, text, plain):
+    languages.warn_of_texts("toy", "documents", "", [text, *["a < b & c > d, R&D; <T>"] * plain])
+    assert ("of the first 4 documents, 1 have HTML such as" in caplog.text) == (plain == 3)
+
+
 @cases(
     "text, language, other",
     ("Ein roter Apfel", "ru", "Latin"),

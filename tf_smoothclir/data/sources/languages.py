@@ -1,4 +1,4 @@
-"""Language codes, and whether texts are in an alphabet that their language is written in."""
+"""Language codes, and whether texts look like what they are said to be."""
 
 import collections
 import itertools
@@ -34,6 +34,8 @@ _ISO_639_1 = """
     sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
 _CHARACTERS = 200  # of each of these texts
+_MARKUP = re.compile(r"</[a-z][a-z0-9]*>|<[bh]r\s*/?>|&(?:nbsp|amp|quot|[lg]t|#x?[0-9a-f]+);", re.I)
+_MOST_MARKED = 0.2  # of the texts that are looked at
 _LEAST_SHARE = 0.5  # of the letters, that are of an alphabet of the language
 # Alphabet, as Unicode names its letters -> languages that are written in it, and in few others.
 _LANGUAGES = {
@@ -98,8 +100,14 @@ def check_among(flag: str, wanted: Iterable[str], there: Collection[str], where:
         )
 
 
-def warn_of_alphabet(source: str, stream: str, language: str, texts: Iterable[str]) -> None:
-    """Warns where texts are not in an alphabet of their language."""
+def warn_of_texts(source: str, stream: str, language: str, texts: Collection[str]) -> None:
+    """Warns where texts are not in an alphabet of their language, or HTML."""
+    marked = [found[0] for found in map(_MARKUP.search, texts) if found]
+    if len(marked) > _MOST_MARKED * len(texts):
+        logging.warning(
+            f"{source}: of the first {len(texts)} {stream}, {len(marked)} have HTML such as"
+            f" {marked[0]}, whose letters are read as words. Give texts without it."
+        )
     if other := other_alphabet(texts, language):
         side, others = "query" if stream == "queries" else "document", ", ".join(_LANGUAGES[other])
         logging.warning(
