@@ -222,6 +222,9 @@ def test_command_answers_in_json_as_a_search_does(commands, export_dir, index_di
     done = commands.run("export.search", *flags, stdin=typed, check=True)
     given = commands.run("export.search", *flags, f"--query={QUERY}")
     assert done.stdout.startswith(given.stdout)
+    nothing = commands.run("export.search", *flags, f"--query={QUERY}", "--filter=id = ''")
+    assert json.loads(nothing.stdout)["results"] == []
+    assert "The filter holds for no document" in nothing.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["query"] for answer in answers] == queries
     assert [answer["evidence"] for answer in answers] == ["words", "nothing", "nothing", "words"]

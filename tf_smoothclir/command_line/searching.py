@@ -4,12 +4,14 @@ import dataclasses
 import sys
 from collections.abc import Iterator
 
+from absl import logging
+
 from tf_smoothclir.command_line import setting_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 from tf_smoothclir.command_line.shipping_flags import where_to_search
 from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.index.metadata import plain
-from tf_smoothclir.search.display import print_hits
+from tf_smoothclir.search.display import NONE_LEFT, print_hits
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_files import numbered, ranking_of, read_queries
 from tf_smoothclir.utils.parallel import in_batches
@@ -28,6 +30,8 @@ def answer_queries() -> None:
         version=FLAGS.version,
         **where_to_search(),
     )
+    if (FLAGS.json or FLAGS.trec_run) and search.leaves_none():
+        logging.warning(NONE_LEFT)
     given = FLAGS.query or _typed()
     queries = read_queries(FLAGS.queries) if FLAGS.queries else numbered(given)
     rankings = []

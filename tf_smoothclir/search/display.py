@@ -14,6 +14,7 @@ from tf_smoothclir.utils.printing import visible
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _UNDERSTOOD = QueryReading("words")
+NONE_LEFT = "The filter holds for no document, so there is nothing to find."
 _MOST_WORDS = 8  # whose shares are shown
 _MOST_CARRYING = 6  # words that are highlighted
 _CARRYING = 0.4  # of the largest share: that of a highlighted word at least
@@ -52,7 +53,7 @@ def remarks(reading: QueryReading, hits: Sequence[SearchHit], none_left: bool = 
     """Remarks on an answer: what was not understood of the query, or that a filter leaves none."""
     lines = []
     if none_left:
-        lines.append("The filter holds for no document, so there is nothing to find.")
+        lines.append(NONE_LEFT)
     elif reading.evidence in DOUBTS:
         lines.append(DOUBTS[reading.evidence])
     elif not hits:
