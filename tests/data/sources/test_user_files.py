@@ -198,6 +198,18 @@ def test_files_may_have_other_names_each(make):
         list(opened(directory, columns="id=Seite,text=Inhalt").queries())
 
 
+def test_a_title_is_the_text_of_tables_without_texts_alone(make):
+    tables = {"documents.tsv": "id\ttitle\ttext\nd\tT\tB\n"}
+    tables["queries.tsv"] = "id\ttitle\tdescription\nq\tT\tD\n"
+    directory = make({**tables, "judgments.tsv": "q\td\t2\n"})
+    for named, query in (("title", ("q", "", "T", "")), ("description", ("q", "T", "D", ""))):
+        source = opened(directory, columns=f"text={named}")
+        assert [*source.queries(), *source.documents()] == [query, ("d", "T", "B", "")]
+    both = "--columns=text gives 2 of its columns: description, title. Join them in a column 'text'"
+    with pytest.raises(InputError, match=f"queries.tsv:1: {both}"):
+        list(opened(directory, columns="text=description,text=title").queries())
+
+
 @cases("place", "", "pairs.csv")
 def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     columns = "query=anchor,document=positive"

@@ -75,7 +75,11 @@ def chosen_columns(
     ((most, times),) = collections.Counter(filter(None, names)).most_common(1) or [("", 1)]
     if times > 1:
         raise input_error(where, f"{times} columns have the name {most!r}", "Rename one", line=line)
-    chosen = [_name_in(by_plain, column, columns) for column in role.names]
+    for column in role.names:
+        if len(both := _given_in(by_plain, column, role, columns)) > 1:
+            reason = f"--columns={column} gives {len(both)} of its columns: {', '.join(both)}"
+            raise input_error(where, reason, f"Join them in a column {column!r}", line=line)
+    chosen = [_name_in(by_plain, column, role, columns) for column in role.names]
     if role is PARALLEL and len(names) == 2 and chosen.count(None) == 1:
         place = chosen.index(None)
         if not columns.get(role.names[place]):  # whose language is not known: the other one
@@ -115,7 +119,7 @@ def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | No
         return False
     if by_plain.keys() <= _known_names(columns):
         return True
-    names = [_name_in(by_plain, column, columns) for column in role.columns[: role.needed]]
+    names = [_name_in(by_plain, column, role, columns) for column in role.columns[: role.needed]]
     are_codes = role is PARALLEL and all(is_code(plain_code(field)) for field in fields)
     return any(names) if are_codes else all(names)
 
@@ -144,9 +148,22 @@ def plain(name: object) -> str:
     return re.sub(r"[-_\s]", "", str(name).strip().strip('#"').lower())
 
 
-def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str]) -> str | None:
-    wanted = (*columns.get(column, column).split(","), column, *_ALIASES.get(column, ()))
-    return next((by_plain[name] for name in map(plain, wanted) if name in by_plain), None)
+def _name_in(
+    by_plain: Mapping[str, str], column: str, role: Role, columns: Mapping[str, str]
+) -> str | None:
+    given = _given_in(by_plain, column, role, columns)
+    usual = filter(None, map(by_plain.get, map(plain, (column, *_ALIASES.get(column, ())))))
+    return next(itertools.chain(given, usual), None)
+
+
+def _given_in(
+    by_plain: Mapping[str, str], column: str, role: Role, columns: Mapping[str, str]
+) -> list[str]:
+    """The columns of a table that `columns` gives for one of its role."""
+    given = map(plain, filter(None, columns.get(column, "").split(",")))
+    # Titles are texts, by text=title, of a table that has no texts.
+    others = {*map(plain, role.names)} if plain(column) in by_plain else ()
+    return [by_plain[name] for name in given if name in by_plain and name not in others]
 
 
 def values_of(role: Role, record: Mapping[str, Any], chosen: Sequence[str | None]) -> list[Any]:
