@@ -79,7 +79,10 @@ def chosen_columns(
         if len(both := _given_in(by_plain, column, role, columns)) > 1:
             reason = f"--columns={column} gives {len(both)} of its columns: {', '.join(both)}"
             raise input_error(where, reason, f"Join them in a column {column!r}", line=line)
-    chosen = [_name_in(by_plain, column, role, columns) for column in role.names]
+    chosen: list[str | None] = []
+    for column in role.names:
+        name = _name_in(by_plain, column, role, columns)
+        chosen.append(None if name in chosen else name)
     if role is PARALLEL and len(names) == 2 and chosen.count(None) == 1:
         place = chosen.index(None)
         if not columns.get(role.names[place]):  # whose language is not known: the other one
