@@ -17,7 +17,7 @@ from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
 from tf_smoothclir.lexical.joined_words import FREQUENT, parts_of
 from tf_smoothclir.lexical.nearest_words import NearestWords
 from tf_smoothclir.lexical.new_words import NONE, hashes
-from tf_smoothclir.lexical.words import FEWEST_BESIDE_SIGNS, NO_WORD, Words, read_vocabularies
+from tf_smoothclir.lexical.words import FEWEST_BEFORE_SIGN, NO_WORD, Words, read_vocabularies
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
@@ -89,14 +89,15 @@ class PlainReader:
         return self._known_ones(word) if self._compares else [NO_WORD]
 
     def _ids_of(self, tokens: list[str], new: Mapping[str, int]) -> list[int]:
-        """Ids of all words; those of a query count once, and signs only beside several words."""
+        """Ids of all words; those of a query count once, and a sign after several words."""
         if not self._is_query:
             return [self._ids.get(token) or new.get(token, NO_WORD) for token in tokens]
-        are_words = list(map(has_letters, tokens))
-        has_signs = sum(are_words) >= FEWEST_BESIDE_SIGNS
+        counts = list(map(has_letters, tokens))
+        if sum(counts) >= FEWEST_BEFORE_SIGN:
+            counts[-1] = True
         ids, read = [], set[int]()
-        for token, is_word in zip(tokens, are_words):
-            for id_ in self._parts(token, new) if is_word or has_signs else [NO_WORD]:
+        for token, counted in zip(tokens, counts):
+            for id_ in self._parts(token, new) if counted else [NO_WORD]:
                 ids.append(NO_WORD if id_ in read else id_)
                 read.add(id_)
         return ids

@@ -15,7 +15,7 @@ from tf_smoothclir.encoder.word_evidence import NOTHING, SPELLING, WORDS
 from tf_smoothclir.lexical.nearest_words import NearestWords
 from tf_smoothclir.lexical.new_words import BYTES, NONE, spread
 from tf_smoothclir.lexical.spelling_in_graph import JoinedInGraph, NearestInGraph
-from tf_smoothclir.lexical.words import FEWEST_BESIDE_SIGNS, NO_WORD, Words, read_vocabularies
+from tf_smoothclir.lexical.words import FEWEST_BEFORE_SIGN, NO_WORD, Words, read_vocabularies
 from tf_smoothclir.text.evidence import WORD, Evidence, evidence_of
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
@@ -139,11 +139,11 @@ class TextReader(tf.Module):
 
 
 def _counts(words: tf.RaggedTensor) -> tf.Tensor:
-    """Which words, `[words]` bool, are no signs in short queries."""
+    """Which words, `[words]` bool, are none of the signs that do not count in queries."""
     is_word = tf.strings.regex_full_match(words.flat_values, WORD)
     of_texts = tf.reduce_sum(words.with_flat_values(tf.cast(is_word, tf.int32)), axis=1)
-    has_signs = of_texts >= FEWEST_BESIDE_SIGNS
-    return is_word | tf.gather(has_signs, words.value_rowids())
+    lasts = tf.boolean_mask(words.row_limits() - 1, of_texts >= FEWEST_BEFORE_SIGN)
+    return tf.tensor_scatter_nd_update(is_word, lasts[:, tf.newaxis], tf.ones_like(lasts, tf.bool))
 
 
 def _are_firsts(rows: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:

@@ -22,8 +22,9 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.ranges import ranges
 
 NO_WORD = 0
-# Words of a query whose signs count: in fewer, a sign outweighs a word, and tells little.
-FEWEST_BESIDE_SIGNS = 5
+# Words of a query whose last sign counts: it tells a question from a label. In fewer words, a sign
+# outweighs them; within a query, as in WH-1000, it tells how people write, not what they look for.
+FEWEST_BEFORE_SIGN = 5
 
 
 @dataclasses.dataclass(frozen=True)
