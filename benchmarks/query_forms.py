@@ -36,7 +36,13 @@ FORMS: dict[str, Callable[[str], str]] = {
     "first_second": lambda query: query.replace(" ", "_"),
     "firstsecond": lambda query: query.replace(" ", "", 1),
     "#FirstSecond": lambda query: f"#{query.title().replace(' ', '')}",
-    "frst secnd": lambda query: " ".join(map(_misspelled, query.split())),
+    "frst secnd": lambda query: _of_long_words(query, lambda word, at: word[:at] + word[at + 1 :]),
+    "fisrt seocnd": lambda query: _of_long_words(
+        query, lambda word, at: f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
+    ),
+    "fir st sec ond": lambda query: _of_long_words(
+        query, lambda word, at: f"{word[: at + 1]} {word[at + 1 :]}"
+    ),
 }
 
 
@@ -104,10 +110,10 @@ def _keywords(queries: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def _misspelled(word: str) -> str:
-    """A long word without the letter in its middle."""
-    middle = len(word) // 2 if len(word) > 4 else len(word)
-    return word[:middle] + word[middle + 1 :]
+def _of_long_words(query: str, change: Callable[[str, int], str]) -> str:
+    """A query whose words of five letters and more are changed in their middle."""
+    words = query.split()
+    return " ".join(change(word, len(word) // 2) if len(word) > 4 else word for word in words)
 
 
 def _define_flags() -> None:

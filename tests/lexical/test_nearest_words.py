@@ -125,14 +125,18 @@ def both(tmp_path_factory):
 
 def test_a_search_says_what_it_read(tmp_path):
     reader = reader_of(PlainReader, tmp_path, VOCABULARY, VOCABULARY)
-    words, readings = reader.queries(["cat albania xyzzy", "albania", "xyzzy"])
-    albanien = VOCABULARY.index("albanien")
-    assert words.ids.tolist() == [VOCABULARY.index("cat"), albanien, NO_WORD, albanien, NO_WORD]
+    queries = ["cat albania xyzzy", "albania", "xyzzy", "cat al - banien", "haah zz"]
+    words, readings = reader.queries(queries)
+    cat, albanien, haha = map(VOCABULARY.index, ("cat", "albanien", "haha"))
+    ids = [[cat, albanien, 0], [albanien], [0], [cat, albanien, 0, 0], [haha, 0]]
+    assert [of.tolist() for of in np.split(words.ids, words.offsets[1:-1])] == ids
     read_as = {"albania": "albanien"}
     assert readings == [
         QueryReading(NAMES[WORDS], ("xyzzy",), read_as),
         QueryReading(NAMES[SPELLING], (), read_as),
         QueryReading(NAMES[NOTHING], ("xyzzy",)),
+        QueryReading(NAMES[WORDS], (), {"al": "albanien", "banien": "albanien"}),
+        QueryReading(NAMES[SPELLING], ("zz",), {"haah": "haha"}),
     ]
     said = "Not known, so read by their spelling: albania as albanien."
     assert remarks(readings[0], [None])[-1] == said

@@ -1,16 +1,26 @@
-"""Unknown words of queries that are known words written as one: compounds, hashtags, file names.
+"""Unknown words of queries that are known words written as one, or parts of a known one.
 
+`phones` after `head` is read as `headphones`: with the word before it, else with that after it.
 `timezone` is read as `time` and `zone`. Words of seven characters or more are cut, since shorter
 ones are often typing errors, into words of the vocabulary of four or more, or of three if they are
 among its frequent tenth, which most fragments are not. Of all ways to cut a word, that with the
 largest sum of squared lengths counts: few and long parts.
 """
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 
 SHORTEST, SHORTEST_FREQUENT = 4, 3
 FREQUENT = 0.1  # of a vocabulary, whose first words are the most frequent ones
 FEWEST_CUT, MOST_CUT = 7, 64  # characters of words that are cut
+
+
+def joined_with_neighbour(
+    words: Sequence[str], place: int, known_id: Callable[[str], int | None]
+) -> int | None:
+    """The id of an unknown word and a neighbour written as one; none or 0 where there is none."""
+    pairs = itertools.pairwise(words[max(0, place - 1) : place + 2])
+    return next(filter(None, map(known_id, map("".join, pairs))), None)
 
 
 def parts_of(word: str, known_id: Callable[[str], int | None], frequent: int) -> list[int]:

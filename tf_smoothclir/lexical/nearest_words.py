@@ -20,10 +20,13 @@ The least share and the length were the same within chance from 0.4 to 0.6 and f
 were longer n-grams, on validation and test queries of sets of eight languages. Of sounds alone, a
 least share of 0.8 found fewer names in eleven languages, and so did all words of the vocabulary;
 with pairs, more names were found and fewer other words.
+
+A word without a nearest one may have two letters in each other's place, which leaves few trigrams
+of short words: `soyn` is read as `sony`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -66,6 +69,14 @@ class NearestWords:
             return NO_WORD
         found = (spellings.id_of(word) for spellings in self.spellings)
         return next((id_ for id_ in found if id_ != NO_WORD), NO_WORD)
+
+
+def swapped(word: str, known_id: Callable[[str], int | None]) -> int:
+    """The most frequent word that one has with two neighbours swapped; `NO_WORD` without one."""
+    if not _is_compared(word) or len(word) < FEWEST_TRIGRAMS:
+        return NO_WORD
+    others = (f"{word[:n]}{word[n + 1]}{word[n]}{word[n + 2 :]}" for n in range(len(word) - 1))
+    return min(filter(None, map(known_id, others)), default=NO_WORD)
 
 
 class Spellings:

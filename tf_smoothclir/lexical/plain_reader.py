@@ -6,7 +6,7 @@ exported models. One query takes it a third of a millisecond, and this one a fif
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
-from tf_smoothclir.lexical.joined_words import FREQUENT, parts_of
-from tf_smoothclir.lexical.nearest_words import NearestWords
+from tf_smoothclir.lexical.joined_words import FREQUENT, joined_with_neighbour, parts_of
+from tf_smoothclir.lexical.nearest_words import NearestWords, swapped
 from tf_smoothclir.lexical.new_words import NONE, hashes
 from tf_smoothclir.lexical.words import FEWEST_BEFORE_SIGN, NO_WORD, Words, read_vocabularies
 from tf_smoothclir.protocols.text_search import QueryReading
@@ -77,27 +77,34 @@ class PlainReader:
     def _known_ones(self) -> Callable[[str], list[int]]:
         """What an unknown word is read as, `NO_WORD` alone if there is none."""
         nearest = NearestWords(self._own)  # takes a tenth of a second, which most queries save
-        frequent = int(FREQUENT * len(self._own))
-        return functools.lru_cache(_MOST_REMEMBERED)(
-            lambda word: parts_of(word, self._ids.get, frequent) or [nearest.id_of(word)]
-        )
+        known_id, frequent = self._ids.get, int(FREQUENT * len(self._own))
 
-    def _parts(self, word: str, new: Mapping[str, int]) -> list[int]:
-        """The ids that a word of a query is read as, `NO_WORD` alone if there is none."""
-        if (id_ := self._ids.get(word) or new.get(word)) is not None:
-            return [id_]
-        return self._known_ones(word) if self._compares else [NO_WORD]
+        def known_ones(word: str) -> list[int]:
+            parts = parts_of(word, known_id, frequent)
+            return parts or [nearest.id_of(word) or swapped(word, known_id)]
+
+        return functools.lru_cache(_MOST_REMEMBERED)(known_ones)
+
+    def _read(self, words: list[str], new: Mapping[str, int]) -> Iterator[list[int]]:
+        """Yields the ids that each word of a query is read as, `NO_WORD` alone if there is none."""
+        for place, word in enumerate(words):
+            id_ = self._ids.get(word) or new.get(word, NO_WORD)
+            if id_ == NO_WORD and self._compares:
+                joined = joined_with_neighbour(words, place, self._ids.get)
+                yield [joined] if joined else self._known_ones(word)
+            else:
+                yield [id_]
 
     def _ids_of(self, tokens: list[str], new: Mapping[str, int]) -> list[int]:
         """Ids of all words; those of a query count once, and a sign after several words."""
         if not self._is_query:
             return [self._ids.get(token) or new.get(token, NO_WORD) for token in tokens]
-        counts = list(map(has_letters, tokens))
-        if sum(counts) >= FEWEST_BEFORE_SIGN:
-            counts[-1] = True
-        ids, read = [], set[int]()
-        for token, counted in zip(tokens, counts):
-            for id_ in self._parts(token, new) if counted else [NO_WORD]:
+        words = list(filter(has_letters, tokens))
+        last = len(tokens) - 1 if len(words) >= FEWEST_BEFORE_SIGN else None
+        of_words, ids, read = self._read(words, new), [], set[int]()
+        for place, token in enumerate(tokens):
+            sign = self._ids.get(token, NO_WORD) if place == last else NO_WORD
+            for id_ in next(of_words) if has_letters(token) else [sign]:
                 ids.append(NO_WORD if id_ in read else id_)
                 read.add(id_)
         return ids
@@ -112,8 +119,8 @@ class PlainReader:
 
     def _reading(self, tokens: list[str], new: Mapping[str, int]) -> QueryReading:
         level, unknown, read_as = NOTHING, [], {}
-        for token in filter(has_letters, tokens):
-            ids = self._parts(token, new)
+        words = list(filter(has_letters, tokens))
+        for token, ids in zip(words, self._read(words, new)):
             if ids == [NO_WORD]:
                 unknown.append(token)
             elif token in self._ids or token in new:

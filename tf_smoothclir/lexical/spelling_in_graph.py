@@ -23,8 +23,22 @@ from tf_smoothclir.lexical.nearest_words import (
     Spellings,
 )
 from tf_smoothclir.lexical.words import NO_WORD
+from tf_smoothclir.text.evidence import WORD
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+
+
+def joined_with_neighbours(words: tf.RaggedTensor, encoder: TextEncoder) -> tf.Tensor:
+    """The id of each word and a neighbour written as one, `[words]` int32; `UNKNOWN_ID` or less."""
+    # As `joined_words.joined_with_neighbour` does; signs are no neighbours.
+    places = tf.where(tf.strings.regex_full_match(words.flat_values, WORD))
+    texts, rows = (tf.gather_nd(of, places) for of in (words.flat_values, words.value_rowids()))
+    ids = encoder.ids(texts[:-1] + texts[1:])
+    ids = tf.where(rows[:-1] == rows[1:], ids, UNKNOWN_ID)
+    none = tf.fill([tf.minimum(1, tf.size(texts))], UNKNOWN_ID)
+    before, after = tf.concat([none, ids], 0), tf.concat([ids, none], 0)
+    joined = tf.where(before > UNKNOWN_ID, before, after)
+    return tf.scatter_nd(places, joined, tf.shape(words.flat_values, tf.int64))
 
 
 class JoinedInGraph(tf.Module):
@@ -119,6 +133,32 @@ class NearestInGraph(tf.Module):
         totals = tf.where(is_like, shares + of_pairs, 0.0)
         total, best = tf.math.top_k(totals, 1)  # of equal ones the first
         return tf.where(total > 0, best, NO_WORD)[0]
+
+
+class SwappedInGraph(tf.Module):
+    """Finds words with two neighbours swapped, as `nearest_words.swapped` does."""
+
+    def __init__(self, encoder: TextEncoder):
+        super().__init__(name="swapped_words")
+        self._encoder, self._size = encoder, encoder.size
+
+    def ids(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Which of some words have one, `[found]` int64, and the ids of these, int32."""
+        is_tried = tf.strings.regex_full_match(words, COMPARED)
+        is_tried &= tf.strings.length(words, "UTF8_CHAR") >= FEWEST_TRIGRAMS
+        tried = tf.where(is_tried)
+        ids = tf.map_fn(self._id, tf.gather_nd(words, tried), fn_output_signature=tf.int32)
+        return tf.boolean_mask(tried[:, 0], ids != NO_WORD), tf.boolean_mask(ids, ids != NO_WORD)
+
+    def _id(self, word: tf.Tensor) -> tf.Tensor:
+        characters = tf.strings.unicode_split(word, "UTF-8")
+        places = tf.range(tf.size(characters))
+        firsts = places[:-1, tf.newaxis]  # of the two that are swapped
+        moved = tf.cast(places == firsts, tf.int32) - tf.cast(places == firsts + 1, tf.int32)
+        swapped = tf.strings.reduce_join(tf.gather(characters, places + moved), axis=1)
+        ids = self._encoder.ids(swapped)
+        least = tf.reduce_min(tf.where(ids > UNKNOWN_ID, ids, self._size))
+        return tf.where(least < self._size, least, NO_WORD)
 
 
 class NgramsInGraph(tf.Module):

@@ -14,7 +14,12 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.word_evidence import NOTHING, SPELLING, WORDS
 from tf_smoothclir.lexical.nearest_words import NearestWords
 from tf_smoothclir.lexical.new_words import BYTES, NONE, spread
-from tf_smoothclir.lexical.spelling_in_graph import JoinedInGraph, NearestInGraph
+from tf_smoothclir.lexical.spelling_in_graph import (
+    JoinedInGraph,
+    NearestInGraph,
+    SwappedInGraph,
+    joined_with_neighbours,
+)
 from tf_smoothclir.lexical.words import FEWEST_BEFORE_SIGN, NO_WORD, Words, read_vocabularies
 from tf_smoothclir.text.evidence import WORD, Evidence, evidence_of
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
@@ -55,7 +60,8 @@ class TextReader(tf.Module):
         self._known_ones = []
         if is_compared:
             nearest = map(NearestInGraph, NearestWords(vocabularies[0]).spellings)
-            self._known_ones = [JoinedInGraph(self._encoders[0]), *nearest]
+            own = self._encoders[0]
+            self._known_ones = [JoinedInGraph(own), *nearest, SwappedInGraph(own)]
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> Tokens:
@@ -70,6 +76,10 @@ class TextReader(tf.Module):
         known = tf.where(ids == NO_WORD, NOTHING, evidence)
         if self._is_document:
             return Tokens.of_ragged(words.with_flat_values(ids)), evidence_of(words, known)
+        if self._known_ones:
+            joined = joined_with_neighbours(words, self._encoders[0])
+            is_joined = (known == NOTHING) & (joined > UNKNOWN_ID)
+            ids, known = tf.where(is_joined, joined, ids), tf.where(is_joined, SPELLING, known)
         places, ids, known = self._as_known_ones(words.flat_values, ids, known)
         rows = tf.gather(words.value_rowids(), places)
         counts = tf.gather(_counts(words), places) & _are_firsts(rows, ids)
