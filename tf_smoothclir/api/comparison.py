@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tf_smoothclir.api.given import strings, whole_number
 from tf_smoothclir.evaluation import compare as comparing
+from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.compare import SAMPLES
 from tf_smoothclir.evaluation.comparison_report import Comparison, legend
+from tf_smoothclir.evaluation.metrics import DEPTH
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
@@ -71,8 +74,11 @@ def compare(
     files = {name: _files(path, split, full, qrels) for name, path in zip(names, paths)}
     prefix = "full/" if full and any(are_directories) else ""
     measures = [name.removeprefix(prefix) for name in measures]
+    cutoffs = {name: trec.cutoff(name) for name in measures}
     further = [name for name in measures if name not in COMPARED]
     systems, best_grade = comparing.read_systems(files, further)
+    if prefix:
+        _check_depths(paths, systems, cutoffs)
     rows = comparing.compare(
         systems, baseline=baseline, metrics=measures, seed=seed, samples=samples
     )
@@ -81,6 +87,22 @@ def compare(
         rows, systems, baseline=baseline, best_grade=best_grade, seed=seed, samples=samples
     )
     return Comparison(rows, baseline, tuple(systems), rules)
+
+
+def _check_depths(
+    paths: Sequence[str], systems: Mapping[str, RunMetrics], cutoffs: Mapping[str, int | None]
+) -> None:
+    """Checks that the rankings of run directories were made for such cutoffs."""
+    name, deepest = max(((n, c or 0) for n, c in cutoffs.items()), key=lambda pair: pair[1])
+    for path, system in zip(paths, systems.values()):
+        if os.path.isdir(path) and system.depth == DEPTH < deepest:
+            raise input_error(
+                f"--measures={name}",
+                f"the rankings in {path} are {DEPTH} documents deep",
+                f"Rank deeper, by smoothclir-evaluate --run_dir=RUN --measures={name} or"
+                f" smoothclir-search --queries=... --top_k={deepest} --trec_run=..., and compare"
+                " what it writes",
+            )
 
 
 def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Path]:

@@ -13,7 +13,7 @@ from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.cells import grade_of, in_file
 from tf_smoothclir.data.sources.line_files import read_lines
-from tf_smoothclir.evaluation.metrics import named_measures
+from tf_smoothclir.evaluation.metrics import named_measures, parsed
 from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.utils.errors import input_error
@@ -51,12 +51,12 @@ def write_run(
     path: str | os.PathLike, rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]
 ) -> None:
     """Writes rankings of any system, all of them or, after an error, none."""
-    lines = []
-    for query_id, document_ids, scores in rankings:
-        ranked = zip(document_ids, _strictly_falling(scores))
-        for rank, (document_id, score) in enumerate(ranked, start=1):
-            lines.append(f"{query_id} Q0 {document_id} {rank} {score:.9g} {_TAG}\n")
-    write_text(path, "".join(lines))
+    of_queries = []  # one string for each: lines of deep rankings would take much memory
+    for query, document_ids, scores in rankings:
+        ranked = enumerate(zip(document_ids, _strictly_falling(scores)), start=1)
+        lines = (f"{query} Q0 {id_} {rank} {score:.9g} {_TAG}\n" for rank, (id_, score) in ranked)
+        of_queries.append("".join(lines))
+    write_text(path, "".join(of_queries))
 
 
 def write_per_query(
@@ -106,6 +106,7 @@ class RunMetrics:
     unjudged_queries: int  # number of queries of the run without judgments; they are left out
     # Number of documents without a judgment in the counted rankings; they have grade 0.
     unjudged_documents: int
+    depth: int = 0  # number of documents of the longest ranking
 
 
 def read_run(path: Path) -> Run:
@@ -154,7 +155,13 @@ def run_metrics(run: Run, qrels: Qrels, measures: Sequence[str] = ()) -> RunMetr
         unjudged_documents=sum(
             len(run[query].keys() - qrels[query].keys()) for query in qrels.keys() & run.keys()
         ),
+        depth=max(map(len, run.values()), default=0),
     )
+
+
+def cutoff(name: str) -> int | None:
+    """How many documents a measure of a comparison counts from the top; None for all."""
+    return parsed(_compared(1).get(name, name)).params.get("cutoff")
 
 
 def _compared(best: int) -> dict[str, str]:
