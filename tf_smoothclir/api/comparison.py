@@ -15,7 +15,7 @@ from tf_smoothclir.evaluation.compare import SAMPLES
 from tf_smoothclir.evaluation.comparison_report import Comparison, legend
 from tf_smoothclir.evaluation.metrics import DEPTH
 from tf_smoothclir.evaluation.trec import RunMetrics
-from tf_smoothclir.settings.training import COMPARED
+from tf_smoothclir.settings.training import COMPARED, CROSS_VALIDATION
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import PathText, local_path
@@ -40,7 +40,8 @@ def compare(
         *runs: Two or more: trained models, run directories, directories that `smoothclir-evaluate`
             wrote, or TREC run files of any system, which need `qrels`.
         baseline: Name of the baseline, the last part of its path; by default the first run.
-        split: Which queries of run directories: "test", "validation" or "train".
+        split: Which queries of run directories: "test", "validation", "train" or, of trainings
+            with folds, "cross-validation": all judged ones, each ranked by the model of its fold.
         full: Whether to compare full retrieval, not candidate lists, of run directories.
         qrels: TREC qrels of the runs that are files.
         measures: What to compare by: some of the default, or any of `ir_measures` by its name,
@@ -122,7 +123,9 @@ def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Pa
         raise input_error(
             path,
             f"it has no {run.name} of the {split} split",
-            f"Finish the training, run smoothclir-evaluate --run_dir={path} --split={split}, or"
-            " give --nofull for candidate lists",
+            "Train it with --folds, such as --folds=5"
+            if split == CROSS_VALIDATION
+            else f"Finish the training, run smoothclir-evaluate --run_dir={path} --split={split},"
+            " or give --nofull for candidate lists",
         )
     return run, directory / f"{prefix}qrels.trec"

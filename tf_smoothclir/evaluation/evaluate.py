@@ -176,7 +176,7 @@ def evaluate_split(
         trec_dir.mkdir(parents=True, exist_ok=True)
         trec.write_list_run(trec_dir / "run.trec", retrieval_set, lists, scores)
         trec.write_qrels(trec_dir / "qrels.trec", retrieval_set, lists)
-        trec.write_per_query(trec_dir / "per_query.tsv", ids, per_query)
+        trec.write_per_query(trec_dir / trec.PER_QUERY, ids, per_query)
         if ranking is not None:
             rows = ranking.query_rows, ranking.document_rows, ranking.scores
             trec.write_ranking(trec_dir / "full.run.trec", retrieval_set, *rows)

@@ -18,6 +18,7 @@ from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.utils.errors import input_error
 
+PER_QUERY = "per_query.tsv"
 _TAG = "tf_smoothclir"  # of the system
 MAX_GRADE = 1 << 24  # up to here, float32 holds every integer
 # Numbers as C reads them. Python's float also takes 1_0 and the digits of other scripts.
@@ -82,6 +83,16 @@ def write_qrels(
         for query, document, grade in zip(*pairs)
     )
     write_text(path, "".join(lines))
+
+
+def join_files(parts: Sequence[Path], directory: Path) -> None:
+    """Writes the files of evaluations of some queries each as those of one of all queries."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in sorted(path.name for path in parts[0].iterdir()):
+        first, *others = ((part / name).read_text("utf-8") for part in parts)
+        if name == PER_QUERY:  # has a header
+            others = [text.partition("\n")[2] for text in others]
+        write_text(directory / name, "".join([first, *others]))
 
 
 def _strictly_falling(scores: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from tf_smoothclir.evaluation.report import components_table, examples, write_re
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import CROSS_VALIDATION
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -26,7 +27,6 @@ from tf_smoothclir.utils.memory import peak_memory
 from tf_smoothclir.utils.printing import markdown_table
 
 EVALUATED_SPLITS = ("test", "validation")
-CROSS_VALIDATION = "cross-validation"
 _CROSSED = (
     "every judged query, ranked by a model that was not trained on it; the model that is kept is"
     " another one, trained on the training queries"
