@@ -43,7 +43,8 @@ def compare(
         split: Which queries of run directories: "test", "validation", "train" or, of trainings
             with folds, "cross-validation": all judged ones, each ranked by the model of its fold.
         full: Whether to compare full retrieval, not candidate lists, of run directories.
-        qrels: TREC qrels of the runs that are files.
+        qrels: TREC qrels of the runs that are files. In full retrieval, run directories too are
+            judged by them, and all on the queries of `split` alone.
         measures: What to compare by: some of the default, or any of `ir_measures` by its name,
             such as ["nDCG@20", "RR"]. In full retrieval of run directories, results are named as in
             `Model.metrics`, such as "full/MRR@10".
@@ -66,8 +67,8 @@ def compare(
     names = comparing.system_names(paths)
     baseline = comparing.checked_baseline(names, baseline)
     are_directories = [os.path.isdir(path) for path in paths]
-    if qrels and all(are_directories):
-        reason = "every run is a directory, which holds its own judgments"
+    if qrels and not full and all(are_directories):
+        reason = "every run is a directory, which holds the judgments of its lists"
         raise input_error(f"--qrels={qrels}", reason, "Leave it out")
     for flag, is_given in (("--nofull", not full), ("--split", split != "test")):
         if is_given and not any(are_directories):
@@ -77,7 +78,8 @@ def compare(
     measures = [name.removeprefix(prefix) for name in measures]
     cutoffs = {name: trec.cutoff(name) for name in measures}
     further = [name for name in measures if name not in COMPARED]
-    systems, best_grade = comparing.read_systems(files, further)
+    shared = Path(qrels) if qrels and full else None
+    systems, best_grade = comparing.read_systems(files, further, shared)
     if prefix:
         _check_depths(paths, systems, cutoffs)
     rows = comparing.compare(
@@ -87,6 +89,8 @@ def compare(
     rules = legend(
         rows, systems, baseline=baseline, best_grade=best_grade, seed=seed, samples=samples
     )
+    if shared and any(are_directories):
+        rules["qrels"] = f"{qrels} judges all runs, on the {split} queries of run directories"
     return Comparison(rows, baseline, tuple(systems), rules)
 
 

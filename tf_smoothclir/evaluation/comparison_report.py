@@ -85,8 +85,8 @@ def legend(
 def _remarks(run: RunMetrics) -> str:
     return (
         f"lacks {run.missing_queries:,} judged queries; left out are {run.unjudged_queries:,}"
-        f" queries without judgments; {run.unjudged_documents:,} documents are unjudged; the"
-        f" longest ranking has {run.depth:,}"
+        f" queries without judgments or of other splits; {run.unjudged_documents:,} documents are"
+        f" unjudged; the longest ranking has {run.depth:,}"
     )
 
 
