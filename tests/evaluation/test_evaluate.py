@@ -435,6 +435,7 @@ def test_figures_of_a_language_are_those_of_a_ranking_of_it_alone(world, of_docu
         if name.startswith("documents"):
             expected += [np.isin(some, [*wanted]).mean() for some in (top, relevant_ones)]
         np.testing.assert_allclose(list(found.languages[name].values()), expected)
+        assert found.languages[name]["R@100"] == pytest.approx(means[R @ 100])  # not our Recall@100
     content = metrics_content({"test": found}, 7)
     assert content["languages"] == {"test": found.languages}
     ((header, cells),) = report.language_cells(content, ["test"])

@@ -29,7 +29,8 @@ RULES = {
 LANGUAGES = (
     f"all: the first {DEPTH} documents of the ranking of all languages; a document language: those"
     " of them that are in it, as if there were no others; a query language: its queries alone."
-    " MRR@10: the highest grade; MAP, Recall@100: grade 1 or more; nDCG@20: the gain is the grade."
+    f" MRR@10: the highest grade; MAP, R@{DEPTH} (recall_{DEPTH} of trec_eval): grade 1 or more;"
+    " nDCG@20: the gain is the grade."
     " first ten: the share of a language in the first ten places; relevant: its share of the"
     " documents of grade 1 or more"
 )
@@ -251,7 +252,7 @@ def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str,
             relevant_ones > 0, relevant_ones, np.nan
         )
         per_query = {name: per_query[name] for name in ("MRR@10", f"nDCG@{_CUT}", "MAP")}
-        per_query[f"Recall@{DEPTH}"] = of_relevant
+        per_query[f"R@{DEPTH}"] = of_relevant
         means = {name: values[rows] for name, values in per_query.items()}
         return {"queries": counts(means)["MAP"], **mean_metrics(means)}
 
