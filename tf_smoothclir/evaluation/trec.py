@@ -121,7 +121,8 @@ class RunMetrics:
 
 
 def read_run(path: Path) -> Run:
-    """Reads lines `query Q0 document rank score tag`; as in trec_eval, the score alone decides."""
+    """Reads lines `query Q0 document rank score tag`; the score alone decides, not the rank."""
+    # As in trec_eval, but for equal scores: it orders them by the id, `named_measures` by its hash.
     run: dict[str, dict[str, float]] = {}
     columns = ("query", "Q0", "document", "rank", "score", "tag")
     for line, (query, _, document, _, score, _) in _read_columns(path, columns):
@@ -133,7 +134,8 @@ def read_run(path: Path) -> Run:
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Reads lines `query iteration document grade`; as in trec_eval, negative grades count as 0."""
+    """Reads lines `query iteration document grade`; negative grades are kept."""
+    # For most measures they are as 0; for Bpref, such documents are not judged.
     qrels: dict[str, dict[str, int]] = {}
     columns = ("query", "iteration", "document", "grade")
     for line, (query, _, document, text) in _read_columns(path, columns):
@@ -141,7 +143,7 @@ def read_qrels(path: Path) -> Qrels:
         if grade > MAX_GRADE:
             reason = f"grade {grade} is beyond {MAX_GRADE}"
             raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)
-        _add(qrels, query, document, max(grade, 0), path, line)
+        _add(qrels, query, document, max(grade, -MAX_GRADE), path, line)
     if highest_grade(qrels) < 1:
         remedy = "Judge at least one document relevant"
         raise input_error(path, "no document has grade 1 or more", remedy)
@@ -154,7 +156,8 @@ def highest_grade(qrels: Qrels) -> int:
 
 
 def run_metrics(run: Run, qrels: Qrels, measures: Sequence[str] = ()) -> RunMetrics:
-    """Computes `COMPARED`, and further measures by name, of each judged query as trec_eval does."""
+    """Computes `COMPARED`, and further measures by name, of each judged query."""
+    # As trec_eval does, but for the order of equal scores.
     # Relevant documents that the run lacks count in the ideal ranking of NDCG and in the divisor of
     # MAP.
     query_ids, names = tuple(sorted(qrels)), dict(zip(measures, measures))
