@@ -244,7 +244,11 @@ def _skip(source: Source, example: InputError, repeats: int, unknown: int, total
         raise InputError(
             f"{example} --max_skipped={source.max_skipped:g} allows fewer than {of_all}"
         )
-    logging.warning("%s: skipped %s For example: %s", source.name, of_all, example)
+    figures = (
+        " Figures count judged documents of the collection alone; trec_eval with the original qrels"
+        " counts all."
+    ) * bool(unknown)
+    logging.warning("%s: skipped %s%s For example: %s", source.name, of_all, figures, example)
 
 
 def _unknown_error(
