@@ -153,6 +153,10 @@ def _draw(
     run: RunDirectory, models: RunModels, progress: Progress, test: Evaluation
 ) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
+    retrieval = models.settings.retrieval
+    has_scores = retrieval.retriever == retrieval.with_task and any(map(len, test.scores_by_grade))
+    if not (progress.history or has_scores):
+        return {}
     from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second
 
     run.plots.mkdir(exist_ok=True)
@@ -160,8 +164,7 @@ def _draw(
     if progress.history:
         drawn["Learning curves"] = run.plots / "learning_curves.png"
         plots.learning_curves(drawn["Learning curves"], progress.history)
-    retrieval = models.settings.retrieval
-    if retrieval.retriever == retrieval.with_task and any(map(len, test.scores_by_grade)):
+    if has_scores:
         drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
         plots.score_density(
             drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)
