@@ -10,12 +10,16 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.settings.training import COMPARED
+from tf_smoothclir.settings.training import COMPARED, CROSS_VALIDATION
 
 _OWN = {"module_name": command.COMMAND}
-flags.DEFINE_enum("split", "test", SPLITS, "Split to compare, of run directories.", **_OWN)
+_SPLIT = "Split to compare, of run directories; cross-validation: of trainings with --folds."
+flags.DEFINE_enum("split", "test", [*SPLITS, CROSS_VALIDATION], _SPLIT, **_OWN)
 flags.DEFINE_boolean("full", True, "Compare full retrieval, of run directories.", **_OWN)
-setting_flags.define_path("qrels", "", "TREC qrels of the runs that are files.")
+_QRELS = (
+    "TREC qrels of runs that are files; full retrieval of run directories is judged by them too."
+)
+setting_flags.define_path("qrels", "", _QRELS)
 _MEASURES = "To compare by; others than these are those of ir_measures, such as nDCG@20,RR."
 flags.DEFINE_list("measures", list(COMPARED), _MEASURES, **_OWN)
 flags.DEFINE_string("baseline", "", "Name in the table; empty: the first run.", **_OWN)

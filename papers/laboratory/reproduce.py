@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.folds import check_folds
+from tf_smoothclir.data.folds import check_folds, distinct_queries
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.wikiclir_files import document_languages
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
@@ -21,17 +22,25 @@ from tf_smoothclir.papers.liu2020 import tables as liu2020
 from tf_smoothclir.papers.liu2020.paper_numbers import is_published
 from tf_smoothclir.papers.yu2020 import tables as yu2020
 from tf_smoothclir.storage.files import make_directory, write_text
+from tf_smoothclir.training.evaluated_sets import highest_grade
+from tf_smoothclir.utils.errors import input_error
 
+_GRADES = 3  # of the paper: 0, 1 and 2
 WRITERS = {**liu2020.WRITERS, **yu2020.WRITERS, **li2018.WRITERS}
 
 
 def opened(study: Study) -> Study:
     """A study whose set is checked, known by its name, and tokenized for the cache of its runs."""
-    retrieval_set, data = opened_set(study.settings).retrieval_set, study.settings.data
+    data = study.settings.data
+    source = source_of(data)
+    if (highest := highest_grade(source)) >= _GRADES:
+        reason = f"its grades go up to {highest}, and the experiments of the paper use 0, 1 and 2"
+        raise input_error(source.name, reason, "Map the grades of its judgments to these three")
+    retrieval_set = opened_set(study.settings).retrieval_set
     queries, documents = len(np.unique(retrieval_set.query_rows)), len(retrieval_set.document_ids)
     if study.matching.matching_folds:
-        check_folds(study.matching.matching_folds, queries, "--matching_folds")
-    source = retrieval_set.source
+        most = distinct_queries(retrieval_set)
+        check_folds(study.matching.matching_folds, most, "--matching_folds")
     language = source.document_language
     layout = data.tfds_name.startswith("wiki_clir/") or (
         bool(data.data_dir) and language in document_languages(Path(data.data_dir))

@@ -1,6 +1,7 @@
 """Training and tuning from data at hand: as from files, kept where it can be found again."""
 
 import gc
+import shutil
 import threading
 from unittest import mock
 
@@ -69,7 +70,9 @@ def test_a_set_in_memory_is_kept_and_not_read_back(parts, table, tmp_path, monke
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()} == written
 
 
-def test_folds_measure_every_judged_query_and_leave_the_run_as_is(source, parts, tiny_dir, table):
+def test_folds_measure_every_judged_query_and_leave_the_run_as_is(
+    source, parts, tiny_dir, table, tmp_path
+):
     drawn = {**parts, "splits": None}
     alone = sc.train(**drawn, **table, folds=0)
     model = sc.train(**drawn, **table)  # few queries: by themselves
@@ -78,10 +81,24 @@ def test_folds_measure_every_judged_query_and_leave_the_run_as_is(source, parts,
     assert (model.metrics, details["cut_points"]) == (alone.metrics, alone.details["cut_points"])
     report = (model.path / "report.md").read_text(encoding="utf-8")
     assert "| whole collection | cross-validation (95% interval) | test (95% interval) |" in report
-    of_set = sc.train(tiny_dir, **table).details["counts"]
-    assert "cross-validation" not in of_set  # its splits are its own
-    with pytest.raises(sc.InputError, match=r"--folds=2: there are .* Use 3 folds or more"):
-        sc.train(tiny_dir, **table, folds=2)
+    # Its rankings are there, of each query by a model that has not seen it, and can be compared.
+    crossed, figures = model.path / "evaluation/cross-validation", details["cross-validation"]
+    columns = np.genfromtxt(crossed / "per_query.tsv", delimiter="\t", names=True, deletechars="")
+    assert sorted(columns["query_id"].astype(int).astype(str)) == sorted(judged)
+    for path, full in ((model.path, True), (model.path / "evaluation", False)):
+        other = shutil.copytree(path, tmp_path / f"{full}")
+        options = {"split": "cross-validation", "full": full, "samples": 1}
+        for row in sc.compare(model, other, **options).rows:
+            if (name := row.metric) in figures:
+                assert (row.mean, row.difference) == (pytest.approx(figures[name], abs=1e-5), 0)
+                assert row.queries == details["counts"]["cross-validation"][name]
+    own = sc.train(tiny_dir, **table)
+    assert "cross-validation" not in own.details["counts"]  # its splits are its own
+    with pytest.raises(sc.InputError, match=r"no full\.run\.trec .*Train it with .*=5"):
+        sc.compare(own, model, split="cross-validation")
+    for folds, reason in ((2, "training, valid.* a fold each"), (99, "the judged .* 18 different")):
+        with pytest.raises(sc.InputError, match=rf"--folds={folds}: {reason}.* Use 3 to 18 folds"):
+            sc.train(tiny_dir, **table, folds=folds)
 
 
 def test_pairs_and_clicks_are_sets_too(parts, table, caplog):

@@ -76,7 +76,7 @@ def test_help_shows_every_setting_with_its_default(commands, module):
     ("export.serve", ["--export_dir=tmp", "--index_dir=no"], "--index_dir=no: there is no such"),
     ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
     ("trainers.compare", ["a.run", "b.run", "--nofull"], "error: --nofull: every run is a fi"),
-    ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
+    ("trainers.compare", [".", "tmp", "--nofull", "--qrels=f"], "error: --qrels=f: every run is a"),
     ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: there is no such run"),
     ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),
     ("trainers.compare", ["~/a/b", "c"], f"error: {Path.home()}/a/b: there is no such run"),

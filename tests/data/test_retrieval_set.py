@@ -232,6 +232,20 @@ def test_negatives_are_distinct_unjudged_and_as_many_as_asked(documents, negativ
         assert [document for document, _ in pairs[len(judged[query]) :]] == sampled
 
 
+@cases("are_answers", False, True)
+def test_queries_have_titles_that_are_not_read_which_is_said(are_answers, caplog):
+    class Titled(SmallWorld):
+        titles_are_answers = are_answers
+
+        def queries(self):
+            yield from (one._replace(title=one.text[:1]) for one in super().queries())
+
+    with caplog.at_level("INFO", logger="absl"):
+        RetrievalSet.load(Titled())
+    said = "small-en-de: 7 queries have titles, which are not read. To search by both, join"
+    assert (said in caplog.text) == (not are_answers)  # q6 is empty
+
+
 class Tiny(SmallWorld):
     def documents(self):
         yield Text("1", "title words do not count", "été Été hiver")

@@ -185,7 +185,9 @@ def run(commands):
 def test_command_compares_trec_files(run, files):
     arguments = ["bm25.run", "dense.run", "--qrels=qrels", "--output_dir=out"]
     done = run(*arguments, "--measures=MAP,RR(rel=2)", cwd=files)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    message = "dense.run: it answers 2 of the 3 judged queries; the other 1 score 0.\n"
+    assert done.stderr == message
     table = (files / "out" / "comparison.md").read_text()
     assert done.stdout.startswith(table)
     assert "| MAP | bm25.run | 3 | 0.6667 |" in table
@@ -230,6 +232,38 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, tmp_
     refused = run("first", "second", "--split=train", cwd=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr.startswith("error: first: it has no full.run.trec of the train")
+
+
+def test_given_qrels_judge_all_runs_on_the_queries_of_run_directories(tmp_path, caplog):
+    world = random_set(20, 60, seed=1)
+    for name, seed in (("first", 2), ("second", 3)):
+        options = {"negatives": 7, "trec_dir": tmp_path / name / "test"}
+        evaluate_split(world, vectors_with_ties(world, seed=seed), "test", **options)
+    first, second = tmp_path / "first", tmp_path / "second"
+    own, foreign = (second / f"test/full.{kind}.trec" for kind in ("qrels", "run"))
+    lines, qrels = own.read_text().splitlines(keepends=True), tmp_path / "qrels"
+    qrels.write_text("".join([*lines, "of-training 0 d1 3\n"]))
+    expected = sc.compare(first, second)
+    for pair in ((first, foreign), (foreign, first), (first, second)):
+        found = sc.compare(*pair, qrels=qrels, baseline=expected.baseline)
+        values = [dataclasses.replace(row, system="second") for row in found.rows]
+        assert values == expected.rows
+        assert found.rules["qrels"].startswith(f"{qrels} judges all runs, on the test queries")
+    # Other judgments are those of all runs, and queries without any are counted.
+    last = lines[-1].split()[0]
+    qrels.write_text("".join(line for line in lines if line.split()[0] != last))
+    (row,) = sc.compare(first, foreign, qrels=qrels, measures=["MAP"]).rows
+    (of_files,) = sc.compare(
+        first / "test/full.run.trec", foreign, qrels=qrels, measures=["MAP"]
+    ).rows
+    assert row.queries + row.left_out == 19
+    assert dataclasses.replace(of_files, metric="full/MAP", system=row.system) == row
+    assert f"it judges 19 of the 20 queries of {first}/test/full.qrels.trec; the" in caplog.text
+    qrels.write_text("other 0 d1 1\n")
+    with pytest.raises(InputError, match=r"qrels: it has no relevant document for any query of "):
+        sc.compare(first, foreign, qrels=qrels)
+    with pytest.raises(InputError, match=r"differ .* RUN/evaluation/<split>/qrels\.trec"):
+        sc.compare(first, foreign, qrels=own, full=False)
 
 
 def sampled_test(a, b):

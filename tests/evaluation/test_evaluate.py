@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import re
 import types
+from unittest import mock
 
 import ir_measures
 import numpy as np
@@ -15,6 +16,7 @@ from matplotlib import image
 from matplotlib import pyplot as plt
 from sklearn import linear_model
 
+import tf_smoothclir as sc
 from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
@@ -79,6 +81,9 @@ def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation
 
 def test_the_worst_queries_are_shown_with_what_was_found(evaluation, world):
     (retrieval_set, _), (found, _) = world, evaluation
+    source = mock.Mock(wraps=retrieval_set.source)  # nobody reads titles of queries
+    source.queries.return_value = [q._replace(title="T") for q in retrieval_set.source.queries()]
+    retrieval_set = dataclasses.replace(retrieval_set, source=source)
     (worst, table), (others, _) = report.examples(retrieval_set, found)
     assert (worst, others) == ("The worst queries", "Examples")
     rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
@@ -97,14 +102,56 @@ def test_the_worst_queries_are_shown_with_what_was_found(evaluation, world):
             assert rank == str(1 + found.hits.document_rows[place].tolist().index(best))
 
 
-def test_measures_by_name_are_those_of_the_ranking_and_unknown_ones_are_refused(world):
+def test_measures_by_name_are_those_of_the_ranking(world):
     found = evaluate_split(*world, "test", negatives=7, measures=["nDCG@10", "RR(rel=2)@10"])
     for ours, theirs in (("nDCG@10", "nDCG@10"), ("MRR@10", "RR(rel=2)@10")):
         values = found.per_query[f"full/{ours}"], found.per_query[f"full/{theirs}"]
         known = np.isfinite(values[0])
         np.testing.assert_allclose(values[0][known], values[1][known], atol=1e-6)
-    with pytest.raises(InputError, match="--measures=best: ir_measures has no such measure"):
-        evaluate_split(*world, "test", negatives=7, measures=["best"])
+
+
+@cases(
+    "measure, reason",
+    ("best", "ir_measures has no such measure"),
+    ("RBP", "ir_measures has no library here that computes it"),
+    ("P", "ir_measures has no such measure"),  # without a cutoff
+    ("R@0", "it counts no document"),
+)
+def test_a_measure_that_cannot_be_computed_is_refused_before_rankings(measure, reason):
+    with pytest.raises(InputError, match=f"^--measures={measure}: {reason}.* Give "):
+        evaluate_split(None, None, "test", negatives=7, measures=["nDCG@5", measure])
+    with pytest.raises(InputError, match=f"^--measures={measure}: {reason}.* Give "):
+        sc.compare(__file__, evaluate.__file__, qrels="qrels", measures=["MAP", measure])
+
+
+def test_a_deep_cutoff_has_a_deep_ranking_and_changes_no_other_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluate, "_QUERIES_AT_ONCE", 4)  # of 9
+    world = random_set(9, 150, seed=1)
+    retriever, runs, found = vectors_with_ties(world, seed=2), {}, {}
+    for name, measures in {"usual": ["R@100"], "deep": ["R@100", "R@120"]}.items():
+        options = {"negatives": 7, "trec_dir": tmp_path / name / "test", "measures": measures}
+        found[name] = evaluate_split(world, retriever, "test", **options)
+        runs[name] = (tmp_path / name / "test/full.run.trec").read_text().splitlines()
+    deep = found["deep"].per_query.pop("full/R@120")
+    np.testing.assert_equal(found["deep"].per_query, found["usual"].per_query)
+    (ranking,) = retriever.rank(world.queries_in("test"), 120)
+    retrieved, relevant = (
+        (ranking.grades(world) > 0).sum(axis=1),
+        np.bincount(world.query_rows, world.grades > 0),
+    )
+    np.testing.assert_allclose(deep, retrieved / np.where(relevant, relevant, np.nan))
+    assert (len(runs["deep"]), len(runs["usual"])) == (9 * 120, 9 * 100)
+    assert [line for line in runs["deep"] if int(line.split()[3]) <= 100] == runs["usual"]
+    content = metrics_content({"test": found["deep"]}, 7, 120)
+    assert content["rules"]["full"].endswith("; further measures: 120 documents deep")
+    # Comparisons say so, too.
+    paths = [tmp_path / name for name in found]
+    with pytest.raises(InputError, match=r"^--measures=R@120: .*usual are 100 .*smoothclir-eval"):
+        sc.compare(*paths, measures=["R@100", "R@120"])
+    rules = sc.compare(*paths, measures=["R@100", "MAP"]).rules
+    assert rules["depth"].startswith("rankings have from 100 to 120 documents")
+    assert rules["depth"].endswith("by full/MAP")
+    assert "depth" not in sc.compare(*paths, measures=["R@100"]).rules
 
 
 def test_scores_confusion_and_grades_cover_every_pair_and_hit(evaluation, world):
@@ -392,6 +439,7 @@ def test_figures_of_a_language_are_those_of_a_ranking_of_it_alone(world, of_docu
         if name.startswith("documents"):
             expected += [np.isin(some, [*wanted]).mean() for some in (top, relevant_ones)]
         np.testing.assert_allclose(list(found.languages[name].values()), expected)
+        assert found.languages[name]["R@100"] == pytest.approx(means[R @ 100])  # not our Recall@100
     content = metrics_content({"test": found}, 7)
     assert content["languages"] == {"test": found.languages}
     ((header, cells),) = report.language_cells(content, ["test"])

@@ -24,7 +24,7 @@ from tf_smoothclir.utils.errors import InputError
 
 DOCUMENTS = st.sampled_from([f"d{number}" for number in range(9)])
 RECORDS = {"q1": {"d1": 2.5, "d2": -0.001}}
-JUDGMENTS = {"q1": {"d1": 2, "d2": 0}}
+JUDGMENTS = {"q1": {"d1": 2, "d2": -trec.MAX_GRADE}}
 GOOD_RUN = "q1 Q0 d1 1 0.5 me\n"
 BAD = {
     "run with 5 columns": (read_run, "q1 Q0 d1 1 0.5\n", ":1: 5 columns instead of 6", "Put one"),
@@ -199,6 +199,20 @@ def test_ties_are_ordered_by_hash_and_never_by_file(run, grades):
 )
 def test_layouts_of_files(read, content, expected, tmp_path):
     assert read(written(tmp_path, content)) == expected
+
+
+def test_negative_grades_are_as_0_but_not_for_measures_that_leave_them_out(tmp_path):
+    grades, scores = {"a": 1, "b": 0, "c": -1, "d": 2, "e": -7}, [5, 1, 4, 3, 2]
+    path = written(tmp_path, "".join(f"q 0 {id_} {grade}\n" for id_, grade in grades.items()))
+    run, names = {"q": dict(zip(grades, map(float, scores)))}, ["Bpref", "infAP"]
+    found = run_metrics(run, read_qrels(path), names).per_query
+    for name in names:
+        (expected,) = ir_measures.iter_calc([ir_measures.parse_measure(name)], {"q": grades}, run)
+        assert found[name] == [expected.value]
+    clipped = run_metrics(run, {"q": {id_: max(grade, 0) for id_, grade in grades.items()}}, names)
+    # Judged not relevant is b alone, behind both relevant ones; else c too, which is before d.
+    assert (found["Bpref"], clipped.per_query["Bpref"]) == ([(1 + 1) / 2], [(1 + (1 - 1 / 2)) / 2])
+    assert {name: found[name] for name in COMPARED} == {n: clipped.per_query[n] for n in COMPARED}
 
 
 def test_scores_are_numbers_as_c_prints_them(tmp_path):

@@ -26,7 +26,8 @@ def read(path, content):
     return list(read_queries(path))
 
 
-def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
+def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path, caplog):
+    caplog.set_level("INFO", logger="absl")
     path = tmp_path / "queries"
     assert read(path, "q1\tred apple\nq2\t\n") == [("q1", "red apple"), ("q2", "")]
     assert read(path, "red apple\n日本\n") == [("1", "red apple"), ("2", "日本")]
@@ -34,9 +35,12 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     assert read(path, objects) == [("7", "a\tb"), ("q", "{")]
     for content in ('id,title,text\n1,b,a\n2,,"c\nd"\n', '"qid","Query"\n1,a\n2,"c\nd"\n'):
         assert read(path, content) == [("1", "a"), ("2", "c\nd")]
+    assert "queries: 1 queries have titles, which are not read" in caplog.text
+    caplog.clear()
     titled = "q1\tApple\tred apple\nq2\t\tb\n"  # as in WikiCLIR
     for name in ("wiki_en.queries", "wiki_en.queries.gz", "WIKI_DE.DOCUMENTS"):
         assert read(tmp_path / name, titled) == [("q1", "red apple"), ("q2", "b")]
+    assert not caplog.text
     # Bytes that are no text are replaced: as a terminal gives them.
     typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")
     with pytest.raises(InputError, match=r"query 2: it is a JSON object with an id.*--queries"):
@@ -52,7 +56,7 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     ("q 1\ta\n", ":1: id 'q 1' is empty or contains white space"),
     ("a\n\nb\n", ":2: the line is blank"),
     ("", ": the file is empty"),
-    ('{"text": "a"}\n', ":1: there is no column 'id'"),
+    ('{"text": "a"}\n', r":1: there is no column 'id'; there are: text\. Rename one of them\.$"),
     ('{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n', ":2: id '1' stands already in"),
     *((f"{first}\n", ":1: this is no file of queries, but XML") for first in OTHERS),
 )

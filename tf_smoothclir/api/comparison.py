@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tf_smoothclir.api.given import strings, whole_number
 from tf_smoothclir.evaluation import compare as comparing
+from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.compare import SAMPLES
 from tf_smoothclir.evaluation.comparison_report import Comparison, legend
-from tf_smoothclir.settings.training import COMPARED
+from tf_smoothclir.evaluation.metrics import DEPTH
+from tf_smoothclir.evaluation.trec import RunMetrics
+from tf_smoothclir.settings.training import COMPARED, CROSS_VALIDATION
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import PathText, local_path
@@ -37,9 +40,11 @@ def compare(
         *runs: Two or more: trained models, run directories, directories that `smoothclir-evaluate`
             wrote, or TREC run files of any system, which need `qrels`.
         baseline: Name of the baseline, the last part of its path; by default the first run.
-        split: Which queries of run directories: "test", "validation" or "train".
+        split: Which queries of run directories: "test", "validation", "train" or, of trainings
+            with folds, "cross-validation": all judged ones, each ranked by the model of its fold.
         full: Whether to compare full retrieval, not candidate lists, of run directories.
-        qrels: TREC qrels of the runs that are files.
+        qrels: TREC qrels of the runs that are files. In full retrieval, run directories too are
+            judged by them, and all on the queries of `split` alone.
         measures: What to compare by: some of the default, or any of `ir_measures` by its name,
             such as ["nDCG@20", "RR"]. In full retrieval of run directories, results are named as in
             `Model.metrics`, such as "full/MRR@10".
@@ -62,8 +67,8 @@ def compare(
     names = comparing.system_names(paths)
     baseline = comparing.checked_baseline(names, baseline)
     are_directories = [os.path.isdir(path) for path in paths]
-    if qrels and all(are_directories):
-        reason = "every run is a directory, which holds its own judgments"
+    if qrels and not full and all(are_directories):
+        reason = "every run is a directory, which holds the judgments of its lists"
         raise input_error(f"--qrels={qrels}", reason, "Leave it out")
     for flag, is_given in (("--nofull", not full), ("--split", split != "test")):
         if is_given and not any(are_directories):
@@ -71,8 +76,12 @@ def compare(
     files = {name: _files(path, split, full, qrels) for name, path in zip(names, paths)}
     prefix = "full/" if full and any(are_directories) else ""
     measures = [name.removeprefix(prefix) for name in measures]
+    cutoffs = {name: trec.cutoff(name) for name in measures}
     further = [name for name in measures if name not in COMPARED]
-    systems, best_grade = comparing.read_systems(files, further)
+    shared = Path(qrels) if qrels and full else None
+    systems, best_grade = comparing.read_systems(files, further, shared)
+    if prefix:
+        _check_depths(paths, systems, cutoffs)
     rows = comparing.compare(
         systems, baseline=baseline, metrics=measures, seed=seed, samples=samples
     )
@@ -80,7 +89,25 @@ def compare(
     rules = legend(
         rows, systems, baseline=baseline, best_grade=best_grade, seed=seed, samples=samples
     )
+    if shared and any(are_directories):
+        rules["qrels"] = f"{qrels} judges all runs, on the {split} queries of run directories"
     return Comparison(rows, baseline, tuple(systems), rules)
+
+
+def _check_depths(
+    paths: Sequence[str], systems: Mapping[str, RunMetrics], cutoffs: Mapping[str, int | None]
+) -> None:
+    """Checks that the rankings of run directories were made for such cutoffs."""
+    name, deepest = max(((n, c or 0) for n, c in cutoffs.items()), key=lambda pair: pair[1])
+    for path, system in zip(paths, systems.values()):
+        if os.path.isdir(path) and system.depth == DEPTH < deepest:
+            raise input_error(
+                f"--measures={name}",
+                f"the rankings in {path} are {DEPTH} documents deep",
+                f"Rank deeper, by smoothclir-evaluate --run_dir=RUN --measures={name} or"
+                f" smoothclir-search --queries=... --top_k={deepest} --trec_run=..., and compare"
+                " what it writes",
+            )
 
 
 def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Path]:
@@ -100,7 +127,9 @@ def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Pa
         raise input_error(
             path,
             f"it has no {run.name} of the {split} split",
-            f"Finish the training, run smoothclir-evaluate --run_dir={path} --split={split}, or"
-            " give --nofull for candidate lists",
+            "Train it with --folds, such as --folds=5"
+            if split == CROSS_VALIDATION
+            else f"Finish the training, run smoothclir-evaluate --run_dir={path} --split={split},"
+            " or give --nofull for candidate lists",
         )
     return run, directory / f"{prefix}qrels.trec"

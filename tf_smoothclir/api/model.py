@@ -258,7 +258,7 @@ class Model:
                 all judged ones of a set that has no splits and that the model was not trained on.
             negatives: Sampled documents of grade 0 in each candidate list; None: as in training.
             measures: Further ones of `ir_measures`, which must be installed, by their names, such
-                as ["nDCG@20", "RR"].
+                as ["nDCG@20", "RR"]. Rankings are 100 documents deep, or as a cutoff needs.
 
         Returns:
             `metrics`, `intervals`, `counts` and, of each of `query_ids`, `per_query` by the name of

@@ -17,10 +17,11 @@ from tf_smoothclir.data.sources.opening import query_log_of, source_of
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings, EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import CROSS_VALIDATION
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
 
-_PRINTED = ("cross-validation", "test")
+_PRINTED = (CROSS_VALIDATION, "test")
 _SECONDS_BEFORE_NEXT_TRY = 1.0  # if another process is lost again at once
 
 

@@ -37,11 +37,11 @@ def distinct_queries(retrieval_set: RetrievalSet) -> int:
 def check_folds(folds: int, queries: int, flag: str = "--folds") -> None:
     """Checks that distinct judged queries make folds for training, validation and test."""
     if not 3 <= folds <= queries:
-        raise input_error(
-            f"{flag}={folds}",
-            f"there are {queries} judged queries, and each fold needs one",
-            "Use 3 folds or more, or 0 for the splits of the set",
-        )
+        reason = "training, validation and test need a fold each"
+        if folds >= 3:
+            reason = f"the judged queries have {queries} different texts, and each fold needs one"
+        most = f"3 to {queries} folds, or " if queries >= 3 else ""
+        raise input_error(f"{flag}={folds}", reason, f"Use {most}0 for the splits of the set")
 
 
 def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:

@@ -13,7 +13,7 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.languages import TEXTS_SAMPLED, warn_of_texts
-from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, log_unread_titles
 from tf_smoothclir.data.sources.splits import drawn_splits, known_queries
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -124,15 +124,19 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Langu
     languages: list[int] = []
     numbers: dict[str, int] = {}
     rows: dict[str, int] = {}
+    titled = 0
     for row, text in enumerate(getattr(source, stream)()):
         if rows.setdefault(text.id, row) != row:
             reason = f"id {text.id!r} is already used at {source.place(stream, rows[text.id])}"
             raise input_error(source.place(stream, row), reason, "Give every text its own id")
+        titled += bool(text.title)
         languages.append(numbers.setdefault(text.language, len(numbers)))
         if len(texts[text.language]) < TEXTS_SAMPLED:
             texts[text.language].append(text.text)
     for language, sampled in texts.items():
         warn_of_texts(source.name, stream, language, sampled)
+    if stream == "queries" and not source.titles_are_answers:
+        log_unread_titles(source.name, titled)
     if "" in texts and stream == "documents":
         share = "some" if len(texts) > 1 else "any"
         logging.info(
@@ -240,7 +244,11 @@ def _skip(source: Source, example: InputError, repeats: int, unknown: int, total
         raise InputError(
             f"{example} --max_skipped={source.max_skipped:g} allows fewer than {of_all}"
         )
-    logging.warning("%s: skipped %s For example: %s", source.name, of_all, example)
+    figures = (
+        " Figures count judged documents of the collection alone; trec_eval with the original qrels"
+        " counts all."
+    ) * bool(unknown)
+    logging.warning("%s: skipped %s%s For example: %s", source.name, of_all, figures, example)
 
 
 def _unknown_error(

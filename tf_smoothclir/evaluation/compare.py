@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.metrics import mean_metrics
@@ -22,6 +23,7 @@ from tf_smoothclir.utils.progress import progress_bar
 
 # Metrics are computed in float32: smaller differences come from rounding.
 _EQUAL_WITHIN = 1e-6
+_MOST = 0.9  # of the judged queries; a run that answers fewer is named in a warning
 SAMPLES = 100_000
 RESAMPLES = 10_000
 FEW_RESAMPLES = 1000  # of a report, which has an interval for each metric
@@ -147,22 +149,52 @@ def _difference(
 
 
 def read_systems(
-    files: Mapping[str, tuple[Path, Path]], measures: Sequence[str] = ()
+    files: Mapping[str, tuple[Path, Path]],
+    measures: Sequence[str] = (),
+    shared: Path | None = None,
 ) -> tuple[dict[str, RunMetrics], int]:
     """Reads runs, and measures them by the judgments that they share, by further measures too."""
-    systems, read = {}, {}
+    # By the `shared` qrels, if there are any, on the queries that the others judge.
+    systems, qrels = {}, _judgments([path for _, path in files.values()], shared)
     with progress_bar(len(files), "Read rankings", "runs") as bar:
-        for name, (run_path, qrels_path) in files.items():
-            if qrels_path not in read:
-                read[qrels_path] = trec.read_qrels(qrels_path)
-                _check_same_judgments(read, qrels_path)
-            qrels = read[qrels_path]
-            systems[name] = trec.run_metrics(trec.read_run(run_path), qrels, measures)
-            if systems[name].missing_queries == len(qrels):
-                remedy = "Give the qrels of its queries"
-                raise input_error(run_path, f"it answers no query of {qrels_path}", remedy)
+        for name, (path, of_run) in files.items():
+            system = systems[name] = trec.run_metrics(trec.read_run(path), qrels, measures)
+            answered = len(qrels) - system.missing_queries
+            if not answered:
+                reason = f"it answers no query of {of_run}"
+                raise input_error(path, reason, "Give the qrels of its queries")
+            if answered < _MOST * len(qrels):
+                logging.warning(
+                    f"{path}: it answers {answered} of the {len(qrels)} judged queries; the other"
+                    f" {system.missing_queries} score 0."
+                )
             bar.update()
     return systems, trec.highest_grade(qrels)
+
+
+def _judgments(paths: Sequence[Path], shared: Path | None) -> trec.Qrels:
+    """What files of qrels say alike or, of the queries that they judge, what `shared` says."""
+    given = None if shared is None else trec.read_qrels(shared)
+    own: dict[Path, trec.Qrels] = {}
+    for path in dict.fromkeys(paths):
+        if path != shared:
+            own[path] = trec.read_qrels(path)
+            if given is not None:  # then their queries alone count
+                own[path] = {query: {} for query in own[path]}
+            _check_same_judgments(own, path)
+    if given is None or not own:
+        return given or next(iter(own.values()))
+    (first, queries), *_ = own.items()
+    kept = {query: given[query] for query in queries if query in given}
+    if not any(grade > 0 for judged in kept.values() for grade in judged.values()):
+        reason = f"it has no relevant document for any query of {first}"
+        raise input_error(shared, reason, "Give qrels with the ids of the set")
+    if left_out := sorted(queries.keys() - kept.keys()):
+        logging.warning(
+            f"{shared}: it judges {len(kept)} of the {len(queries)} queries of {first}; the others,"
+            f" such as {left_out[:3]}, are left out."
+        )
+    return kept
 
 
 def _check_same_judgments(read: Mapping[Path, trec.Qrels], path: Path) -> None:
@@ -176,7 +208,8 @@ def _check_same_judgments(read: Mapping[Path, trec.Qrels], path: Path) -> None:
             path,
             f"its judgments differ from those of {first} for {len(different)} queries such as"
             f" {different[:3]}",
-            "Compare runs on the same split of the same set, with the same sampled documents",
+            "Compare runs on the same split of the same set, with the same sampled documents;"
+            " --qrels of run files that rank these is RUN/evaluation/<split>/qrels.trec",
         )
 
 

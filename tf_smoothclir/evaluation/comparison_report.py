@@ -4,6 +4,7 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
+from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.compare import RESAMPLES, Difference
 from tf_smoothclir.evaluation.metrics import RULES
 from tf_smoothclir.evaluation.trec import RunMetrics
@@ -70,13 +71,22 @@ def legend(
         "judgments": "unjudged documents have grade 0; relevant documents that are not retrieved"
         " count in NDCG and MAP; judged queries that a run lacks score 0",
     }
+    depths = sorted(system.depth for system in systems.values())
+    cutoffs = {row.metric: trec.cutoff(row.metric.removeprefix("full/")) for row in rows}
+    longer = [name for name, cutoff in cutoffs.items() if (cutoff or depths[-1]) > depths[0]]
+    if depths[0] < depths[-1] and longer:
+        rules["depth"] = (
+            f"rankings have from {depths[0]:,} to {depths[-1]:,} documents, so deeper ones have an"
+            f" advantage by {', '.join(longer)}"
+        )
     return {**rules, **{f"run {name}": _remarks(run) for name, run in systems.items()}}
 
 
 def _remarks(run: RunMetrics) -> str:
     return (
         f"lacks {run.missing_queries:,} judged queries; left out are {run.unjudged_queries:,}"
-        f" queries without judgments; {run.unjudged_documents:,} documents are unjudged"
+        f" queries without judgments or of other splits; {run.unjudged_documents:,} documents are"
+        f" unjudged; the longest ranking has {run.depth:,}"
     )
 
 

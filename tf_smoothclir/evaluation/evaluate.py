@@ -11,12 +11,13 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import metrics, trec
 from tf_smoothclir.evaluation.compare import bootstrap_interval
-from tf_smoothclir.evaluation.metrics import DEPTH
+from tf_smoothclir.evaluation.metrics import DEPTH, depth_for
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, CutPoints, hit_shares
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
+_QUERIES_AT_ONCE = 256  # of dicts for `ir_measures`, which take much memory
 HITS = 10  # of each query, whose grades are predicted as those of search results
 _GRADES = (
     "a predicted grade is the number of cut points below the score; hits, the first"
@@ -157,26 +158,25 @@ def evaluate_split(
     measures: Sequence[str] = (),
 ) -> Evaluation:
     """Measures candidate lists and, of a retriever, full retrieval, by `measures` too."""
+    depth = depth_for(measures)
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     ranking, hits, languages = None, None, {}
     if isinstance(scorer, Retriever):
-        scores, ranking = scorer.score_and_rank(lists, DEPTH)
+        scores, ranking = scorer.score_and_rank(lists, depth)
     else:
         scores = scorer.score(lists)
     per_query = metrics.list_metrics(retrieval_set, lists, scores)
     if ranking is not None:
-        run, qrels = run_and_qrels(retrieval_set, ranking)
-        names = {f"full/{name}": name for name in measures}
-        further = metrics.named_measures(names, run, qrels, list(run))
-        per_query = metrics.retrieval_metrics(retrieval_set, ranking) | further | per_query
-        hits = Hits.of(ranking, retrieval_set, scorer)
-        languages = metrics.language_figures(retrieval_set, ranking)
+        first, further = ranking.cut(DEPTH), _further(retrieval_set, ranking, measures)
+        per_query = metrics.retrieval_metrics(retrieval_set, first) | further | per_query
+        hits = Hits.of(first, retrieval_set, scorer)
+        languages = metrics.language_figures(retrieval_set, first)
     ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
     if trec_dir is not None:
         trec_dir.mkdir(parents=True, exist_ok=True)
         trec.write_list_run(trec_dir / "run.trec", retrieval_set, lists, scores)
         trec.write_qrels(trec_dir / "qrels.trec", retrieval_set, lists)
-        trec.write_per_query(trec_dir / "per_query.tsv", ids, per_query)
+        trec.write_per_query(trec_dir / trec.PER_QUERY, ids, per_query)
         if ranking is not None:
             rows = ranking.query_rows, ranking.document_rows, ranking.scores
             trec.write_ranking(trec_dir / "full.run.trec", retrieval_set, *rows)
@@ -191,6 +191,21 @@ def evaluate_split(
     )
 
 
+def _further(
+    retrieval_set: RetrievalSet, ranking: Ranking, measures: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """`full/` and the name of each of `measures` -> `[queries]` float64, of all that is ranked."""
+    if not measures:
+        return {}
+    names, parts = {f"full/{name}": name for name in measures}, []
+    for begin in range(0, len(ranking.query_rows), _QUERIES_AT_ONCE):
+        some = slice(begin, begin + _QUERIES_AT_ONCE)
+        part = Ranking(*(values[some] for values in vars(ranking).values()))
+        run, qrels = run_and_qrels(retrieval_set, part)
+        parts.append(metrics.named_measures(names, run, qrels, list(run)))
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
 def run_and_qrels(
     retrieval_set: RetrievalSet, ranking: Ranking
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, int]]]:
@@ -203,10 +218,10 @@ def run_and_qrels(
         )
     }
     qrels: dict[str, dict[str, int]] = {query: {} for query in run}
-    judged = retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades.tolist()
-    for query, document, grade in zip(*judged):
-        if (of_query := qrels.get(query_ids[query])) is not None:
-            of_query[document_ids[document]] = grade
+    are_ranked = np.isin(retrieval_set.query_rows, ranking.query_rows)
+    judged = retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades
+    for query, document, grade in zip(*(values[are_ranked].tolist() for values in judged)):
+        qrels[query_ids[query]][document_ids[document]] = grade
     return run, qrels
 
 
@@ -215,8 +230,11 @@ def by_grade(values: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np
     return [values[grades == grade] for grade in range(num_grades)]
 
 
-def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> dict:
+def metrics_content(
+    evaluations: Mapping[str, Evaluation], negatives: int, depth: int = DEPTH
+) -> dict:
     """Content of `metrics.json`: means, intervals, counts, rules of evaluations."""
+    # Rankings are `depth` documents deep for measures by name.
     has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
     graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
     several = {split: e.languages for split, e in evaluations.items() if e.languages}
@@ -227,7 +245,7 @@ def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> di
         "confusion": {split: e.confusion.tolist() for split, e in graded.items()},
         "grades": {split: e.grade_metrics() for split, e in graded.items()},
         "rules": {
-            **rules(negatives, full=has_full),
+            **rules(negatives, full=has_full, depth=depth),
             **({"grades": _GRADES} if graded else {}),
             **({"languages": metrics.LANGUAGES} if several else {}),
         },
@@ -235,12 +253,12 @@ def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> di
     }
 
 
-def rules(negatives: int, *, full: bool = True) -> dict[str, str]:
+def rules(negatives: int, *, full: bool = True, depth: int = DEPTH) -> dict[str, str]:
     """Rules of all metrics, for reports; `full` adds those of full retrieval."""
     of_full = (
         f"ranking of the whole collection, {DEPTH} documents deep; nDCG@10: the gain"
         " is the grade; MAP: relevant is grade 1 or more; MRR@10 and Recall: the highest grade"
-    )
+    ) + f"; further measures: {depth} documents deep" * (depth > DEPTH)
     return {
         **metrics.RULES,
         "lists": f"the judged documents and {negatives} sampled ones of grade 0,"

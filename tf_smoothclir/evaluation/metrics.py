@@ -4,7 +4,7 @@ Ties never favour a relevant document: equal scores are ordered by a hash of the
 """
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import input_error
 
-DEPTH = 100  # documents per query that are ranked and measured
+DEPTH = 100  # documents per query that are measured, and ranked unless a measure asks for more
 COLLECTION_METRICS = ("nDCG@10", "MRR@10", "Recall@100", "MAP", "Recall@10", "Recall@1")
 RULES = {
     "gain": "NDCG gain is the grade itself (linear), discount log2(1 + rank)",
@@ -29,7 +29,8 @@ RULES = {
 LANGUAGES = (
     f"all: the first {DEPTH} documents of the ranking of all languages; a document language: those"
     " of them that are in it, as if there were no others; a query language: its queries alone."
-    " MRR@10: the highest grade; MAP, Recall@100: grade 1 or more; nDCG@20: the gain is the grade."
+    f" MRR@10: the highest grade; MAP, R@{DEPTH} (recall_{DEPTH} of trec_eval): grade 1 or more;"
+    " nDCG@20: the gain is the grade."
     " first ten: the share of a language in the first ten places; relevant: its share of the"
     " documents of grade 1 or more"
 )
@@ -181,7 +182,7 @@ def named_measures(
     ours, values = collections.defaultdict(list), {}
     best = np.array([max(qrels[query].values(), default=0) for query in query_ids])
     for name, theirs in names.items():
-        measure = _parsed(theirs)
+        measure = parsed(theirs)
         ours[measure].append(name)
         values[name] = np.where(best < measure.params.get("rel", 1), np.nan, 0.0)
     if not names:  # ir_measures fails without any
@@ -195,16 +196,27 @@ def named_measures(
     return values
 
 
-def _parsed(name: str):
-    from ir_measures import parse_measure
+def parsed(name: str):
+    """The measure of `ir_measures` that has a name, if it can be computed here."""
+    import ir_measures
 
+    where, remedy = f"--measures={name}", "Give names such as nDCG@10,RR"
     try:
-        return parse_measure(name)
+        measure = ir_measures.parse_measure(name)
+        is_computed = ir_measures.DefaultPipeline.supports(measure)
     except Exception as error:  # of several kinds, by its parser
-        remedy = "Give names such as nDCG@10,RR"
-        raise input_error(
-            f"--measures={name}", "ir_measures has no such measure", remedy
-        ) from error
+        raise input_error(where, "ir_measures has no such measure", remedy) from error
+    if measure.params.get("cutoff", 1) < 1:  # trec_eval ends the process
+        raise input_error(where, "it counts no document", "Give a cutoff of 1 or more")
+    if not is_computed:
+        reason = "ir_measures has no library here that computes it from a run and qrels"
+        raise input_error(where, reason, remedy)
+    return measure
+
+
+def depth_for(names: Iterable[str]) -> int:
+    """Documents per query that rankings need for our metrics and for measures of these names."""
+    return max([DEPTH, *(parsed(name).params.get("cutoff", 0) for name in names)])
 
 
 def _by_rank(scores: Mapping[str, float]) -> dict[str, float]:
@@ -240,7 +252,7 @@ def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str,
             relevant_ones > 0, relevant_ones, np.nan
         )
         per_query = {name: per_query[name] for name in ("MRR@10", f"nDCG@{_CUT}", "MAP")}
-        per_query[f"Recall@{DEPTH}"] = of_relevant
+        per_query[f"R@{DEPTH}"] = of_relevant
         means = {name: values[rows] for name, values in per_query.items()}
         return {"queries": counts(means)["MAP"], **mean_metrics(means)}
 

@@ -212,7 +212,8 @@ def examples(retrieval_set: RetrievalSet, evaluation: Evaluation) -> Iterator[tu
     chosen = np.unique(np.concatenate(list(shown.values())))
     wanted = {row: _best_document(retrieval_set, row) for row in hits.query_rows[chosen].tolist()}
     documents = {*wanted.values(), *hits.document_rows[chosen, 0].tolist()}
-    queries = _texts(retrieval_set.source.queries(), wanted.keys())
+    asked = (query._replace(title="") for query in retrieval_set.source.queries())
+    queries = _texts(asked, wanted.keys())
     texts = _texts(retrieval_set.source.documents(), documents)
     for heading, places in shown.items():
         rows = []

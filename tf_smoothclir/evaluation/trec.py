@@ -13,11 +13,12 @@ from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.cells import grade_of, in_file
 from tf_smoothclir.data.sources.line_files import read_lines
-from tf_smoothclir.evaluation.metrics import named_measures
+from tf_smoothclir.evaluation.metrics import named_measures, parsed
 from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.utils.errors import input_error
 
+PER_QUERY = "per_query.tsv"
 _TAG = "tf_smoothclir"  # of the system
 MAX_GRADE = 1 << 24  # up to here, float32 holds every integer
 # Numbers as C reads them. Python's float also takes 1_0 and the digits of other scripts.
@@ -51,12 +52,12 @@ def write_run(
     path: str | os.PathLike, rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]
 ) -> None:
     """Writes rankings of any system, all of them or, after an error, none."""
-    lines = []
-    for query_id, document_ids, scores in rankings:
-        ranked = zip(document_ids, _strictly_falling(scores))
-        for rank, (document_id, score) in enumerate(ranked, start=1):
-            lines.append(f"{query_id} Q0 {document_id} {rank} {score:.9g} {_TAG}\n")
-    write_text(path, "".join(lines))
+    of_queries = []  # one string for each: lines of deep rankings would take much memory
+    for query, document_ids, scores in rankings:
+        ranked = enumerate(zip(document_ids, _strictly_falling(scores)), start=1)
+        lines = (f"{query} Q0 {id_} {rank} {score:.9g} {_TAG}\n" for rank, (id_, score) in ranked)
+        of_queries.append("".join(lines))
+    write_text(path, "".join(of_queries))
 
 
 def write_per_query(
@@ -84,6 +85,16 @@ def write_qrels(
     write_text(path, "".join(lines))
 
 
+def join_files(parts: Sequence[Path], directory: Path) -> None:
+    """Writes the files of evaluations of some queries each as those of one of all queries."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in sorted(path.name for path in parts[0].iterdir()):
+        first, *others = ((part / name).read_text("utf-8") for part in parts)
+        if name == PER_QUERY:  # has a header
+            others = [text.partition("\n")[2] for text in others]
+        write_text(directory / name, "".join([first, *others]))
+
+
 def _strictly_falling(scores: np.ndarray) -> np.ndarray:
     """Lowers equal float32 scores by the least step: other tools sort by score alone."""
     scores = np.array(scores, np.float32)
@@ -106,10 +117,12 @@ class RunMetrics:
     unjudged_queries: int  # number of queries of the run without judgments; they are left out
     # Number of documents without a judgment in the counted rankings; they have grade 0.
     unjudged_documents: int
+    depth: int = 0  # number of documents of the longest ranking
 
 
 def read_run(path: Path) -> Run:
-    """Reads lines `query Q0 document rank score tag`; as in trec_eval, the score alone decides."""
+    """Reads lines `query Q0 document rank score tag`; the score alone decides, not the rank."""
+    # As in trec_eval, but for equal scores: it orders them by the id, `named_measures` by its hash.
     run: dict[str, dict[str, float]] = {}
     columns = ("query", "Q0", "document", "rank", "score", "tag")
     for line, (query, _, document, _, score, _) in _read_columns(path, columns):
@@ -121,7 +134,8 @@ def read_run(path: Path) -> Run:
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Reads lines `query iteration document grade`; as in trec_eval, negative grades count as 0."""
+    """Reads lines `query iteration document grade`; negative grades are kept."""
+    # For most measures they are as 0; for Bpref, such documents are not judged.
     qrels: dict[str, dict[str, int]] = {}
     columns = ("query", "iteration", "document", "grade")
     for line, (query, _, document, text) in _read_columns(path, columns):
@@ -129,7 +143,7 @@ def read_qrels(path: Path) -> Qrels:
         if grade > MAX_GRADE:
             reason = f"grade {grade} is beyond {MAX_GRADE}"
             raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)
-        _add(qrels, query, document, max(grade, 0), path, line)
+        _add(qrels, query, document, max(grade, -MAX_GRADE), path, line)
     if highest_grade(qrels) < 1:
         remedy = "Judge at least one document relevant"
         raise input_error(path, "no document has grade 1 or more", remedy)
@@ -142,7 +156,8 @@ def highest_grade(qrels: Qrels) -> int:
 
 
 def run_metrics(run: Run, qrels: Qrels, measures: Sequence[str] = ()) -> RunMetrics:
-    """Computes `COMPARED`, and further measures by name, of each judged query as trec_eval does."""
+    """Computes `COMPARED`, and further measures by name, of each judged query."""
+    # As trec_eval does, but for the order of equal scores.
     # Relevant documents that the run lacks count in the ideal ranking of NDCG and in the divisor of
     # MAP.
     query_ids, names = tuple(sorted(qrels)), dict(zip(measures, measures))
@@ -154,7 +169,13 @@ def run_metrics(run: Run, qrels: Qrels, measures: Sequence[str] = ()) -> RunMetr
         unjudged_documents=sum(
             len(run[query].keys() - qrels[query].keys()) for query in qrels.keys() & run.keys()
         ),
+        depth=max(map(len, run.values()), default=0),
     )
+
+
+def cutoff(name: str) -> int | None:
+    """How many documents a measure of a comparison counts from the top; None for all."""
+    return parsed(_compared(1).get(name, name)).params.get("cutoff")
 
 
 def _compared(best: int) -> dict[str, str]:

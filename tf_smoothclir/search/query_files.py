@@ -12,8 +12,9 @@ import numpy as np
 
 from tf_smoothclir.data.sources import tables
 from tf_smoothclir.data.sources.cells import in_file, texts_in
-from tf_smoothclir.data.sources.columns import TEXTS, is_header
+from tf_smoothclir.data.sources.columns import QUERIES, TEXTS, is_header
 from tf_smoothclir.data.sources.line_files import any_lines, without_blank
+from tf_smoothclir.data.sources.source import log_unread_titles
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
 
@@ -50,8 +51,10 @@ def read_queries(path: str | Path) -> Iterator[Query]:
 
 
 def _queries(path: Path) -> Iterator[tuple[int, Query]]:
+    role, titled = tables.texts_role(path), 0
+    role = QUERIES if role is TEXTS else role
     if tables.kind_of(path) == "parquet":
-        rows = tables.read_table(path, TEXTS)
+        rows = tables.read_table(path, role)
     else:
         lines = any_lines(path)
         first = next(lines, None)
@@ -64,10 +67,12 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
                     raise input_error(path, reason, _LINES, line=line)
                 yield line, Query(str(line), text)
             return
-        role = tables.texts_role(path)  # nobody asks titles
         rows = tables.rows_of_lines(kind, path, role, lines)
     for line, text in texts_in(rows, in_file(path)):
+        titled += bool(text.title)
         yield line, Query(text.id, text.text)
+    if role is QUERIES:  # in files of WikiCLIR, titles are answers
+        log_unread_titles(path, titled)
 
 
 def _kind_of_line(path: Path, first: str) -> str:

@@ -8,6 +8,7 @@ from tf_smoothclir.settings.base import LEAVE_OUT, MAX_SEED, Rule, Settings, set
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 COMPARED = ("nDCG@10", "MRR@10", "Recall@100", *METRICS)  # what a comparison begins with
+CROSS_VALIDATION = "cross-validation"  # split of all judged queries, each by the model of its fold
 OPTIMIZERS = ("rmsprop", "row_rmsprop", "adam", "lazy_adam")
 # Settings of how a run starts; one that begins with another run has their defaults.
 NOT_BESIDE_INIT_FROM = (

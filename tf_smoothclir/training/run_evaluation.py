@@ -8,6 +8,7 @@ from pathlib import Path
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
+from tf_smoothclir.evaluation.metrics import depth_for
 from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
 from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.protocols.text_search import CutPoints
@@ -96,6 +97,6 @@ def _measured(
         retrieval_set, retriever, splits, negatives=negatives, trec_dir=path, measures=measures
     )
     graded = {split: evaluation.graded(cut_points) for split, evaluation in evaluations.items()}
-    content = metrics_content(graded, negatives)
+    content = metrics_content(graded, negatives, depth_for(measures))
     write_json(path / "metrics.json", content)
     return content, path

@@ -17,6 +17,7 @@ from tf_smoothclir.evaluation.report import components_table, examples, write_re
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import CROSS_VALIDATION
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -26,7 +27,6 @@ from tf_smoothclir.utils.memory import peak_memory
 from tf_smoothclir.utils.printing import markdown_table
 
 EVALUATED_SPLITS = ("test", "validation")
-CROSS_VALIDATION = "cross-validation"
 _CROSSED = (
     "every judged query, ranked by a model that was not trained on it; the model that is kept is"
     " another one, trained on the training queries"
@@ -153,6 +153,10 @@ def _draw(
     run: RunDirectory, models: RunModels, progress: Progress, test: Evaluation
 ) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
+    retrieval = models.settings.retrieval
+    has_scores = retrieval.retriever == retrieval.with_task and any(map(len, test.scores_by_grade))
+    if not (progress.history or has_scores):
+        return {}
     from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second
 
     run.plots.mkdir(exist_ok=True)
@@ -160,8 +164,7 @@ def _draw(
     if progress.history:
         drawn["Learning curves"] = run.plots / "learning_curves.png"
         plots.learning_curves(drawn["Learning curves"], progress.history)
-    retrieval = models.settings.retrieval
-    if retrieval.retriever == retrieval.with_task and any(map(len, test.scores_by_grade)):
+    if has_scores:
         drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
         plots.score_density(
             drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)

@@ -15,9 +15,11 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
+from tf_smoothclir.evaluation.trec import join_files
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.plugins import DISTRIBUTIONS, family
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import CROSS_VALIDATION
 from tf_smoothclir.storage.files import read_record
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.evaluated_sets import folds_of_small_set, warn_near_chance
@@ -162,7 +164,7 @@ def train(
                 over, progress = train_task(over, run, processes, callbacks)
             if processes.is_chief:
                 over, progress = learn_others(over, run, progress)
-                crossed = _cross_validated(rotated, run.settings()) if folds else None
+                crossed = _cross_validated(rotated, run) if folds else None
                 result = evaluate_and_report(run, over, progress, crossed)
                 if tokenized_set.retrieval_set.source.is_judged:
                     warn_near_chance(result, settings)
@@ -171,20 +173,27 @@ def train(
     return result
 
 
-def _cross_validated(folds: Sequence[RetrievalSet], settings: RunSettings) -> Evaluation:
+def _cross_validated(folds: Sequence[RetrievalSet], run: RunDirectory) -> Evaluation:
     """Measures each judged query by a model that was not trained on it; keeps no model."""
-    # `settings` are those of the finished run: towers that count for nothing are not
-    # trained again.
-    parts = []
-    for i, fold in enumerate(folds, start=1):
-        logging.info("Cross-validation: fold %d of %d", i, len(folds))
-        with tempfile.TemporaryDirectory(prefix="smoothclir-fold-") as directory:
-            run = RunDirectory.create(Path(directory, "run"), settings)
-            over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
-            if settings.retrieval.with_task:
-                over, _ = train_task(over, run)
-            over, _ = learn_others(over, run, Progress())
-            retriever = over.retrievers[over.settings.retrieval.ranks_with]
-            negatives = settings.training.negatives
-            parts.append(evaluate_split(fold, retriever, "test", negatives=negatives))
+    # By the settings of the finished run: towers that count for nothing are not trained again.
+    with tempfile.TemporaryDirectory(prefix="smoothclir-folds-") as directory:
+        files = [Path(directory, f"{i}") for i in range(1, len(folds) + 1)]
+        parts = []
+        for i, fold in enumerate(folds):
+            logging.info("Cross-validation: fold %d of %d", i + 1, len(folds))
+            parts.append(_measured_fold(fold, run.settings(), files[i]))
+        join_files(files, run.evaluation / CROSS_VALIDATION)
     return Evaluation.joined(parts)
+
+
+def _measured_fold(fold: RetrievalSet, settings: RunSettings, files: Path) -> Evaluation:
+    """Trains on a fold and measures its test queries; keeps the files of these alone."""
+    with tempfile.TemporaryDirectory(prefix="smoothclir-fold-") as directory:
+        run = RunDirectory.create(Path(directory, "run"), settings)
+        over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
+        if settings.retrieval.with_task:
+            over, _ = train_task(over, run)
+        over, _ = learn_others(over, run, Progress())
+        retriever = over.retrievers[over.settings.retrieval.ranks_with]
+        negatives = settings.training.negatives
+        return evaluate_split(fold, retriever, "test", negatives=negatives, trec_dir=files)

@@ -145,7 +145,8 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
     np.testing.assert_array_equal(mates, loaded.query_rows[loaded.grades == 2])  # 2 beats 1
     (warning,) = [record.getMessage() for record in caplog.records]
     number = "1 repeat another one, 2 name a query or document that is not there"
-    assert warning.startswith(f"toy-en-fr: skipped 3 of 402 judgments (0.7%): {number}.")
+    figures = "Figures count judged documents of the collection alone; trec_eval"
+    assert warning.startswith(f"toy-en-fr: skipped 3 of 402 judgments (0.7%): {number}. {figures}")
     assert "french/en2fr.rel:401: the judged query '77' is not among the 200 queries" in warning
     message = "rel:401: .*=0.007 allows fewer than 3 of 402 judgments .*: 1 repeat another one"
     with pytest.raises(InputError, match=message):

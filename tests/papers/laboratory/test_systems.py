@@ -203,5 +203,9 @@ def test_a_set_in_the_layout_of_wikiclir_is_not_the_papers_and_has_a_query_for_e
     found = reproduce.opened(study)
     assert (found.name, found.is_published) == ("tiny-en-fr", False)
     assert found.fingerprint != study.fingerprint
-    with pytest.raises(InputError, match="--matching_folds=99: there are 20 jud"):
+    with pytest.raises(InputError, match="--matching_folds=99: the judged queries have 18 "):
         reproduce.opened(dataclasses.replace(study, matching=MatchingOptions(matching_folds=99)))
+    judgments = tmp_path / "tiny/en2fr.rel"
+    judgments.write_text(judgments.read_text().replace("\t2\n", "\t3\n", 1))
+    with pytest.raises(InputError, match=r"its grades go up to 3, .* Map the grades of"):
+        reproduce.opened(study)

@@ -85,5 +85,5 @@ def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_
     for before, after in zip(sets, [*sets[1:], sets[0]], strict=True):
         assert ids(after, "validation") == ids(before, "test")
     for folds in (2, 8):
-        with pytest.raises(InputError, match="Use 3 folds or more"):
+        with pytest.raises(InputError, match="Use 3 to"):
             rotated_sets(small_set, folds, 13)

@@ -41,6 +41,7 @@ class Role(NamedTuple):
     by_name: tuple[str, ...] = ()  # further columns, which are not needed
     others: bool = False  # whether a row ends with all other columns, name -> value
     order: tuple[str, ...] = ()  # of the values of a row, if it is another one
+    renamed: bool = True  # whether --columns says which names they have
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,6 +50,7 @@ class Role(NamedTuple):
 
 
 TEXTS = Role(("id", "text"), 2, ("title", "language"))
+QUERIES = TEXTS._replace(renamed=False)  # to search for
 TITLED_TEXTS = Role(("id", "title", "text"), 3, order=TEXTS.names)  # of WikiCLIR
 JUDGMENTS = Role(("query_id", "document_id", "grade"), 2, ("weight",))
 SPLITS = Role(("query_id", "split"), 2)
@@ -94,7 +96,8 @@ def chosen_columns(
         raise input_error(
             where,
             f"there is no column {missing[0]!r}; there are: {', '.join(names) or 'none'}",
-            f"Rename one of them, or say which is which, such as --columns={said}",
+            "Rename one of them"
+            + f", or say which is which, such as --columns={said}" * role.renamed,
             line=line,
         )
     others = tuple(name for name in names if name not in chosen)

@@ -6,6 +6,8 @@ import abc
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from absl import logging
+
 from tf_smoothclir.settings.data import DataSettings
 
 SPLITS = ("train", "validation", "test")
@@ -18,6 +20,15 @@ class Text(NamedTuple):
     title: str
     text: str
     language: str = ""
+
+
+def log_unread_titles(where: object, titled: int) -> None:
+    """Says that queries have titles, which nobody reads."""
+    if titled:
+        logging.info(
+            f"{where}: {titled} queries have titles, which are not read. To search by both, join"
+            " them in the column `text`."
+        )
 
 
 def text_read(document, *, titles: bool) -> str:
@@ -56,6 +67,7 @@ class Source(abc.ABC):
     # The share of the judgments that `checked_judgments` may leave out.
     max_skipped: float = DataSettings.max_skipped
     is_judged: bool = True  # else there is nothing to measure a model by
+    titles_are_answers: bool = False  # those of queries name their best documents
     has_clicks: bool = False  # which judge by the grades 0, 1 and 2
     unread: str = ""  # what an error says of files that it found and did not read
 

@@ -98,6 +98,7 @@ class SelectedJudgments(Source):
 
     def __init__(self, source: Source, settings: DataSettings, languages: Mapping[str, Set[str]]):
         self.name, self.max_skipped = source.name, source.max_skipped
+        self.titles_are_answers = source.titles_are_answers
         self.query_language = source.query_language
         self.document_language = source.document_language
         self._source, self._languages, self._seed = source, languages, settings.split_seed

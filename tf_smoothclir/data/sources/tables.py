@@ -163,7 +163,8 @@ def _check_names(path: Path, role: Role, columns: Mapping, fields: Sequence[str]
     elif needed and is_record(fields, columns):
         reason = f"this looks like a record, not like names of columns: {short(','.join(fields))}"
         said = "=NAME,".join((*needed, ""))[:-1]
-        remedy = f"Put {','.join(needed)} first; or, if these are names, give --columns={said}"
+        remedy = f"Put {','.join(needed)} first"
+        remedy += f"; or, if these are names, give --columns={said}" * role.renamed
     else:
         return
     raise input_error(path, reason, remedy, line=1)

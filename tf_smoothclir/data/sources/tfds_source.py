@@ -20,6 +20,8 @@ _BATCH = 1024  # records per step from TensorFlow to Python; single records take
 class TfdsSource(Source):
     """A dataset of the features of `wiki_clir_builder` that TFDS has prepared, in its order."""
 
+    titles_are_answers = True
+
     def __init__(self, name: str, data_dir: str = "", query_language: str = "") -> None:
         self.name = name
         self.query_language = query_language or "en"

@@ -51,6 +51,8 @@ class ToyWorld(Source):
     entity has grade 1. Where there are several query languages, entities have them in turn.
     """
 
+    titles_are_answers = True
+
     def __init__(
         self,
         document_language: str = "",

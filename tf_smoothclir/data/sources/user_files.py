@@ -123,8 +123,9 @@ class BeirDirectory(FileSource):
 
     def _texts(self, stream, path):
         for line, text in super()._texts(stream, path):
-            joined = f"{text.title} {text.text}".strip() if text.title else text.text
-            yield line, text._replace(title="", text=joined if stream == "documents" else text.text)
+            if stream == "documents" and text.title:
+                text = text._replace(title="", text=f"{text.title} {text.text}".strip())
+            yield line, text
 
     def splits(self) -> dict[str, str] | None:
         return splits_of_parts(self, self._queries_by_part)

@@ -39,6 +39,7 @@ class WikiClirDirectory(FileSource):
     are left out; without languages, the set has all that have judgments.
     """
 
+    titles_are_answers = True
     roles = FileSource.roles | dict.fromkeys(("queries", "documents"), TITLED_TEXTS)
 
     def __init__(
