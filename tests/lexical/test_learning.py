@@ -278,7 +278,9 @@ def test_directions_agree_and_order_is_left_out_where_that_is_better(
     monkeypatch.setattr(type(texts.retrieval_set.source), "is_judged", is_judged)
     model = TableLearner(texts, seed=13).model()
     assert (model.in_order, model.agreement) == (chosen.in_order, chosen.agreement)
-    pairs = training_pairs.TrainingPairs(texts)
+    taught = texts.retrieval_set.are_taught
+    assert (taught.sum() > len(texts.retrieval_set.queries_in("train"))) != is_judged
+    pairs = training_pairs.TrainingPairs(texts, taught)
     tables = {
         choices: pairs.whole_table(choices._replace(profile=model.fields[0]))[0].toarray()
         for choices in (IN_ORDER, PLAIN, HALF, WHOLE)
@@ -338,6 +340,14 @@ def test_queries_with_all_documents_judged_are_enough(judged_documents):
 def test_one_pair_of_sentences_is_enough():
     model = sc.train(documents={"d1": "haus", "d2": "baum"}, parallel=[("house", "haus")])
     assert [hit.id for hit in model.search(["house"])[0]] == ["d1"]
+
+
+def test_sentences_that_validate_teach_the_table_too():
+    """Hazard: a tenth of the words of a word list were unknown."""
+    documents = [word("haus", n) for n in range(30)]
+    pairs = [(word("house", n), document) for n, document in enumerate(documents)]
+    hits = sc.train(documents=documents, parallel=pairs).search([query for query, _ in pairs], k=1)
+    assert [of_query[0].text for of_query in hits] == documents
 
 
 def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):

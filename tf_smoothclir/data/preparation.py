@@ -11,7 +11,7 @@ from absl import logging
 
 from tf_smoothclir.data import token_cache, tokenized_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.source import SPLITS, text_read
+from tf_smoothclir.data.sources.source import text_read
 from tf_smoothclir.data.tokenized_set import ROLES, RaggedWriter, TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage import files
@@ -164,11 +164,11 @@ def _write_ngrams(
 
 def _store_numbers(counter, retrieval_set, settings, role: str, writer: RaggedWriter) -> None:
     """Tokenises the texts of a role, counts their tokens and stores their provisional numbers."""
-    row, training = 0, retrieval_set.splits == SPLITS.index("train")
+    row, are_taught = 0, retrieval_set.are_taught
     batches = _batches(retrieval_set, role, settings)
     for texts in _split(counter, batches, settings.read_tokens(role)):
         end = row + len(texts.lengths)
-        numbers = counter.add(texts, training[row:end] if role == "query" else None)
+        numbers = counter.add(texts, are_taught[row:end] if role == "query" else None)
         writer.add(numbers, texts.lengths)
         row = end
 

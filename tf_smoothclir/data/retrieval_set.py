@@ -96,6 +96,13 @@ class RetrievalSet:
         named = self.source.splits()
         return tuple(s for s in SPLITS if s != "test" or named is None or s in named.values())
 
+    @property
+    def are_taught(self) -> np.ndarray:
+        """`[queries]` bool, whose words models know: of training; of sentences, all."""
+        # Sentences that validate choose settings. Nothing is measured by them, so their words need
+        # not be unknown.
+        return self.splits == 0 if self.source.is_judged else self.splits >= 0
+
     def queries_in(self, split: str) -> np.ndarray:
         """The rows of the judged queries of a split, sorted."""
         judged = np.zeros(len(self.query_ids), bool)

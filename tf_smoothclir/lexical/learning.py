@@ -155,7 +155,7 @@ class TableLearner:
         fields = (profile,) if profile == FLAT else (profile, FLAT)
         weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
         weights[0] = 1
-        table, evidence = self._mixed(*self._documents.pairs.whole_table(choices))
+        table, evidence = self._mixed(*self._documents.taught_pairs().whole_table(choices))
         model = LexicalModel(
             table=table,
             evidence=evidence,

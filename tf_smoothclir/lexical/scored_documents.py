@@ -41,6 +41,13 @@ class ScoredDocuments:
         self.counts = np.asarray(counts, np.float32)
         self.background = by_documents(by_queries, self.counts, occurrences, spelling)
 
+    def taught_pairs(self) -> TrainingPairs:
+        """The pairs of the final table: those of training, and sentences that validated."""
+        retrieval_set = self._texts.retrieval_set
+        if retrieval_set.source.is_judged or self.passages.firsts is not None:
+            return self.pairs
+        return TrainingPairs(self._texts, retrieval_set.are_taught)
+
     @property
     def has_several_passages(self) -> bool:
         """Whether most documents have."""

@@ -61,11 +61,13 @@ class Pairs(NamedTuple):
 class TrainingPairs:
     """The pairs of a set."""
 
-    def __init__(self, texts: LexicalTexts):
-        """Finds the pairs, of whole documents."""
+    def __init__(self, texts: LexicalTexts, are_taught: np.ndarray | None = None):
+        """Finds the pairs, of whole documents, of the queries of training or `are_taught`."""
         retrieval_set = texts.retrieval_set
         rows, grades = retrieval_set.query_rows, retrieval_set.grades
-        of_training = retrieval_set.splits[rows] == SPLITS.index("train")
+        if are_taught is None:
+            are_taught = retrieval_set.splits == SPLITS.index("train")
+        of_training = are_taught[rows]
         highest = max(1, grades[of_training].max(initial=0))
         self.training = np.unique(rows[of_training])
         of_highest = of_training & (grades == highest)

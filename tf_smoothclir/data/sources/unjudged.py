@@ -108,7 +108,7 @@ class ParallelSentences(Source):
         return self._of.place("queries", index)
 
     def fingerprint(self) -> str:
-        return hashlib.sha256(f"{self._of.fingerprint()} parallel".encode()).hexdigest()
+        return hashlib.sha256(f"{self._of.fingerprint()} parallel, all taught".encode()).hexdigest()
 
 
 def sentences_of_files(
