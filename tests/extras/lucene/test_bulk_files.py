@@ -10,11 +10,14 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.extras.lucene import bulk_files
 from tf_smoothclir.extras.lucene.bulk_files import BulkFormat, write_bulk_files
+from tf_smoothclir.index.builder import halves_of, index_in_memory
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.utils.errors import InputError
 
+LONG = "x" * 70
 YEAR = {"range": {"metadata.year": {"gte": 2020}}}
 
 
@@ -105,6 +108,26 @@ def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path
     nearest = body.get("knn") or body["query"]["bool"]["must"]["knn"]["vector"]
     assert nearest["filter"] == YEAR
     assert "metadata" not in form.mapping()["mappings"]["properties"]
+
+
+@cases("asked", "dyson", f"wordb {LONG}y DYSON", "unheard of")
+def test_new_words_are_found_as_an_index_finds_them(ranking_exports, tmp_path, asked):
+    models = load_exported_models(ranking_exports["lexical"])
+    texts = {"a": f"motb Dyson V{LONG}", "b": "dyson motc motc", "c": f"motb {LONG}"}
+    path = tmp_path / "new.jsonl"
+    path.write_text("".join(json.dumps({"id": id_, "text": texts[id_]}) + "\n" for id_ in texts))
+    source = open_files(path, "--collection")
+    write_bulk_files(tmp_path / "out", models, source, [Text("", "", asked)], "elasticsearch")
+    new = (tmp_path / "out/new_words.txt").read_text("utf-8").split()
+    assert new == ["dyson", f"v{'x' * 63}", "x" * 64]
+    body = BulkFormat("elasticsearch", models, new).query(asked)
+    queries = tmp_path / "out/queries.ndjson"
+    assert (lines_of(queries)[1:] if queries.exists() else [None]) == [body]
+    lines = lines_of(tmp_path / "out/documents/part-00000.ndjson")
+    scores = {a["index"]["_id"]: score(body or {}, b) for a, b in zip(lines[::2], lines[1::2])}
+    search = search_in(index_in_memory(source, halves_of(models), models.manifest), models)
+    hits = {hit.id: hit.score - hit.constant for hit in search.search([asked], 3)[0]}
+    assert hits == pytest.approx({id_: of for id_, of in scores.items() if of}, rel=1e-3)
 
 
 def test_a_dot_is_no_part_of_the_name_of_a_field(ranking_exports):
