@@ -103,7 +103,8 @@ class BulkFormat:
         """Body of the request that creates an index, of documents with these further columns."""
         is_elastic = self.engine == "elasticsearch"
         fields: dict[str, Any] = {"title": {"type": "text"}, "text": {"type": "text"}}
-        body: dict[str, Any] = {"mappings": {"properties": fields}}
+        of_export = {name: getattr(self._models.manifest, name) for name in ("pair_id", "version")}
+        body: dict[str, Any] = {"mappings": {"_meta": of_export, "properties": fields}}
         if columns:
             types = {_field(name): {"type": _type(column)} for name, column in columns.items()}
             fields["metadata"] = {"properties": types}

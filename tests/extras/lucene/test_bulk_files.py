@@ -146,7 +146,11 @@ def test_what_has_neither_words_nor_vectors_is_refused():
 
 def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, ranking_exports, tmp_path):
     arguments = [f"--export_dir={ranking_exports['lexical']}", f"--output_dir={tmp_path / 'out'}"]
+    arguments.append("--version=1")
     module = "tf_smoothclir.extras.lucene.write_files"
     done = commands.run(module, *arguments)
     assert "30 documents and" in done.stdout, done.stderr
+    of_export = load_exported_models(ranking_exports["lexical"]).manifest
+    written = json.loads((tmp_path / "out/mapping.json").read_text())["mappings"]["_meta"]
+    assert written == {"pair_id": of_export.pair_id, "version": 1}
     assert "it is there already. Give a new one" in commands.run(module, *arguments).stderr
