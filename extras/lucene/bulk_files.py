@@ -52,6 +52,7 @@ ENGINES = ("elasticsearch", "opensearch")
 DOCUMENTS_PER_FILE = 5_000  # so that a file is below the 100 MB that engines take at once
 _DOCUMENTS_AT_ONCE = 4096
 _DECIMALS = 5
+_LONGEST_KEYWORD = 8191  # characters: Lucene refuses documents with terms above 32,766 bytes
 _NEAREST = 100  # documents by their vectors that are among the candidates
 
 
@@ -106,7 +107,7 @@ class BulkFormat:
         of_export = {name: getattr(self._models.manifest, name) for name in ("pair_id", "version")}
         body: dict[str, Any] = {"mappings": {"_meta": of_export, "properties": fields}}
         if columns:
-            types = {_field(name): {"type": _type(column)} for name, column in columns.items()}
+            types = {_field(name): _type(column) for name, column in columns.items()}
             fields["metadata"] = {"properties": types}
         if self.lexical is not None:
             fields["words"] = {"type": "sparse_vector" if is_elastic else "rank_features"}
@@ -261,14 +262,15 @@ def write_bulk_files(
     return BulkWritten(number, asked, engine)
 
 
-def _type(column: pa.Array) -> str:
+def _type(column: pa.Array) -> dict[str, Any]:
     """The type of a field with the values of a column."""
     from pyarrow import types
 
     kind = column.type.value_type if types.is_list(column.type) else column.type
     kinds = {types.is_boolean: "boolean", types.is_integer: "long", types.is_floating: "double"}
     kinds |= {types.is_date: "date", types.is_timestamp: "date"}
-    return next((name for is_kind, name in kinds.items() if is_kind(kind)), "keyword")
+    named = next((name for is_kind, name in kinds.items() if is_kind(kind)), "")
+    return {"type": named} if named else {"type": "keyword", "ignore_above": _LONGEST_KEYWORD}
 
 
 def _metadata(columns: Mapping[str, pa.Array], row: int) -> dict[str, Any]:

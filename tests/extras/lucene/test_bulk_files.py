@@ -97,6 +97,9 @@ def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path
     types = {name: field["type"] for name, field in fields["metadata"]["properties"].items()}
     kinds = ("long", "date", "keyword", "double", "boolean", "keyword")
     assert types == dict(zip(("year", "made", "a<dot>b", "share", "open", "tags"), kinds))
+    longest = {name for name, field in fields["metadata"]["properties"].items() if len(field) > 1}
+    assert longest == {"a<dot>b", "tags"}
+    assert fields["metadata"]["properties"]["tags"]["ignore_above"] * 4 <= 32_766  # bytes
     _, first, _, second = lines_of(tmp_path / "out/documents/part-00000.ndjson")
     assert first["metadata"] == {"year": 2021, "made": "2021-05-06", "a<dot>b": "x"}
     assert second["metadata"] == {"share": 0.5, "open": True, "tags": ["x", "y"]}
