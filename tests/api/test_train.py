@@ -1,6 +1,7 @@
 """Training and tuning from data at hand: as from files, kept where it can be found again."""
 
 import gc
+import re
 import threading
 from unittest import mock
 
@@ -133,7 +134,10 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
 
 @pytest.mark.usefixtures("no_child_process")
 @cases("given", "sentences", "dictionary")
-def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tmp_path, given):
+def test_without_judgments_nothing_is_measured_and_search_works(
+    parts, table, tmp_path, caplog, given
+):
+    caplog.set_level("INFO", logger="absl")
     texts = parts["queries"], parts["documents"]
     pairs = [(texts[0][q], texts[1][d]) for q, d, grade, _ in parts["judgments"] if grade == 2]
     options = {"parallel": pairs}
@@ -146,6 +150,11 @@ def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tm
     assert (model.metrics, model.retriever) == ({}, "lexical")
     number = 0 if given == "dictionary" else len(pairs)
     assert model.details["set"] == {"parallel sentences": number}
+    # It would be said of sentences; documents are read for the vocabulary alone.
+    assert ("no language is known" in caplog.text) == (number == 0)
+    facts = re.findall(r"^\| (.*?) \| ([\d,]+) \|$", (tmp_path / "run/report.md").read_text(), re.M)
+    assert ("documents", f"{len(texts[1])}") in facts
+    assert (("parallel sentences", f"{number}") in facts) == (number > 0)
     for one in (model, sc.load(model.export(tmp_path / "export"))):
         hits = one.search([pairs[0][0].split()[0]], k=3)[0]
         assert hits

@@ -133,7 +133,7 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Langu
             texts[text.language].append(text.text)
     for language, sampled in texts.items():
         warn_of_texts(source.name, stream, language, sampled)
-    if "" in texts and stream == "documents":
+    if "" in texts and stream == "documents" and not source.is_parallel:
         share = "some" if len(texts) > 1 else "any"
         logging.info(
             f"{source.name}: no language is known of {share} of the documents. A column `language`"
