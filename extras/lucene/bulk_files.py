@@ -242,7 +242,9 @@ def write_bulk_files(
 ) -> BulkWritten:
     """Writes a new directory, whole or not at all."""
     form, asked, number = BulkFormat(engine, models), 0, 0
-    columns = typed_columns(collection.metadata(), sum(1 for _ in collection.documents()))
+    place = functools.partial(collection.place, "documents")
+    count = sum(1 for _ in collection.documents())
+    columns = typed_columns(collection.metadata(), count, place)
     with new_directory(directory) as temporary:
         write_json(temporary / "mapping.json", form.mapping(columns))
         (temporary / "documents").mkdir()

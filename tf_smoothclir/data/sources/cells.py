@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from absl import logging
+
 from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, JUDGMENTS, PAIRS, Row
 from tf_smoothclir.data.sources.languages import NAMES, is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Text
@@ -246,6 +248,15 @@ def number_of(cell: str) -> int | float | str | None:
         return None if cell else cell
     number = float(cell) if match[2] else int(cell)
     return number if decimal.Decimal(cell) == decimal.Decimal(repr(number)) else None
+
+
+def warn_of_mixed(column: str, numbers: int, others: int, where: str, value: Any) -> None:
+    """Says that a column is of texts, because some of its values are no numbers, such as one."""
+    logging.warning(
+        f"The column {column} has values that are no numbers, {others:,} of {numbers + others:,},"
+        f" such as {short(value)} ({where}), so filters compare all as texts. If it should have"
+        " numbers alone, correct these or leave them empty."
+    )
 
 
 def _is_truth(value: Any) -> bool:
