@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -155,6 +156,14 @@ def test_a_plug_in_of_a_program_is_known_in_its_new_processes_under_the_same_nam
     program = {"__name__": "__mp_main__", "register": plugins.register}
     exec("register('loss', 'of_a_program', 'a:Loss', help='.')", program)
     assert plugins.LOSSES.plugin("of_a_program").module == "__main__"
+
+
+def test_what_the_package_has_is_known_whichever_module_comes_first():
+    code = "from tf_smoothclir import plugins as p; print(p.FAMILIES.plugin('lexical').module)"
+    code += "; p.register('loss', 'sosl', print, help='.')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "\n"
+    assert "loss 'sosl' is there already" in done.stderr
 
 
 def test_a_run_is_not_opened_by_what_a_file_says(run, built_in_alone):

@@ -88,6 +88,12 @@ _modules: list[str] = []  # that `load` is importing now, the innermost last
 _BUILT_IN = "tf_smoothclir.settings.built_in"
 
 
+def _known() -> dict[tuple[str, str], Plugin]:
+    """All plug-ins, those of the package itself too, whichever module a program imports first."""
+    importlib.import_module(_BUILT_IN)
+    return _plugins
+
+
 def register(
     kind: str,
     name: str,
@@ -122,7 +128,7 @@ def register(
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, but is {kind!r}.")
     if not re.fullmatch(r"[\w.+-]+", name):
         raise ValueError(f"{kind} {name!r}: use letters, digits, _, -, + and dots in a name.")
-    there = _plugins.get((kind, name))
+    there = _known().get((kind, name))
     if there is not None and _origin(there.implementation) != _origin(implementation):
         raise ValueError(
             f"{kind} {name!r} is there already, from {there.module or 'tf_smoothclir'}:"
@@ -181,7 +187,7 @@ def _check_settings(settings: type | None) -> None:
 def claim(own_groups: Mapping[str, type]) -> None:
     """Claims the names of settings of the package itself, by group; no plug-in may have them."""
     _own_groups.update(own_groups)
-    for plugin in _plugins.values():
+    for plugin in _known().values():
         _check_settings(plugin.settings)
 
 
@@ -197,7 +203,7 @@ def load(modules: Iterable[str]) -> None:
     for name in modules:
         if name in loaded():
             continue
-        before = dict(_plugins)
+        before = dict(_known())
         _modules.append(name)
         try:
             importlib.import_module(name)
@@ -235,7 +241,7 @@ def _registers_keras_classes(module: str) -> bool:
 
 def loaded() -> list[str]:
     """The modules whose plug-ins are registered."""
-    return list(dict.fromkeys(plugin.module for plugin in _plugins.values() if plugin.module))
+    return list(dict.fromkeys(plugin.module for plugin in _known().values() if plugin.module))
 
 
 def check_loaded(modules: Iterable[str]) -> None:
@@ -258,19 +264,19 @@ def group_name(settings: type) -> str:
 
 def groups() -> dict[str, type]:
     """Name of group -> settings of the registered plug-ins."""
-    kinds = (plugin.settings for plugin in _plugins.values())
+    kinds = (plugin.settings for plugin in _known().values())
     return {group_name(kind): kind for kind in kinds if kind is not None}
 
 
 def rules() -> list:
     """The rules of all registered plug-ins, each once."""
-    return list(dict.fromkeys(rule for plugin in _plugins.values() for rule in plugin.rules))
+    return list(dict.fromkeys(rule for plugin in _known().values() for rule in plugin.rules))
 
 
 def used_by(values: Mapping[str, Any]) -> list[Plugin]:
     """The plug-ins from outside that settings, by name, choose."""
     settings = {kind: "retriever" if kind == "family" else kind for kind in KINDS}
-    chosen = (_plugins.get((kind, values.get(name))) for kind, name in settings.items())
+    chosen = (_known().get((kind, values.get(name))) for kind, name in settings.items())
     return [plugin for plugin in chosen if plugin is not None and plugin.module]
 
 
@@ -284,20 +290,20 @@ class Registry(Mapping):
         self._kind = kind
 
     def __getitem__(self, name: str) -> Any:
-        return _plugins[self._kind, name].load()
+        return _known()[self._kind, name].load()
 
     def __contains__(self, name: object) -> bool:
-        return (self._kind, name) in _plugins
+        return (self._kind, name) in _known()
 
     def __iter__(self) -> Iterator[str]:
-        return (p.name for p in _plugins.values() if p.kind == self._kind and p.help)
+        return (p.name for p in _known().values() if p.kind == self._kind and p.help)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def plugin(self, name: str) -> Plugin:
         """Plug-in of a name."""
-        return _plugins[self._kind, name]
+        return _known()[self._kind, name]
 
     def help(self) -> str:
         """Name and help of each choice."""

@@ -26,6 +26,13 @@ _FORMAT = flags.DEFINE_enum(
 _EXPORT_DIR = setting_flags.define_path(
     "export_dir", "runs/train", "Directory that smoothclir-export wrote."
 )
+_VERSION = flags.DEFINE_integer(
+    "version",
+    None,
+    "Version of the export; without it, the newest.",
+    1,
+    module_name=command.COMMAND,
+)
 _OUTPUT_DIR = setting_flags.define_path("output_dir", "lucene", "New directory to write.")
 _COLLECTION = setting_flags.define_path(
     "collection",
@@ -56,7 +63,7 @@ def main(argv) -> None:
     from tf_smoothclir.publishing.exported_models import load_exported_models
     from tf_smoothclir.search.query_files import read_queries
 
-    models = load_exported_models(_EXPORT_DIR.value)
+    models = load_exported_models(_EXPORT_DIR.value, _VERSION.value)
     data = setting_flags.data_like(models.manifest.data)
     if _QUERIES.value:
         queries = (Text(query.id, "", query.text) for query in read_queries(_QUERIES.value))

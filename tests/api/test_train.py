@@ -1,6 +1,7 @@
 """Training and tuning from data at hand: as from files, kept where it can be found again."""
 
 import gc
+import re
 import shutil
 import threading
 from unittest import mock
@@ -150,7 +151,10 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
 
 @pytest.mark.usefixtures("no_child_process")
 @cases("given", "sentences", "dictionary")
-def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tmp_path, given):
+def test_without_judgments_nothing_is_measured_and_search_works(
+    parts, table, tmp_path, caplog, given
+):
+    caplog.set_level("INFO", logger="absl")
     texts = parts["queries"], parts["documents"]
     pairs = [(texts[0][q], texts[1][d]) for q, d, grade, _ in parts["judgments"] if grade == 2]
     options = {"parallel": pairs}
@@ -163,6 +167,11 @@ def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tm
     assert (model.metrics, model.retriever) == ({}, "lexical")
     number = 0 if given == "dictionary" else len(pairs)
     assert model.details["set"] == {"parallel sentences": number}
+    # It would be said of sentences; documents are read for the vocabulary alone.
+    assert ("no language is known" in caplog.text) == (number == 0)
+    facts = re.findall(r"^\| (.*?) \| ([\d,]+) \|$", (tmp_path / "run/report.md").read_text(), re.M)
+    assert ("documents", f"{len(texts[1])}") in facts
+    assert (("parallel sentences", f"{number}") in facts) == (number > 0)
     for one in (model, sc.load(model.export(tmp_path / "export"))):
         hits = one.search([pairs[0][0].split()[0]], k=3)[0]
         assert hits
@@ -237,6 +246,8 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
     ({"splits": {"0": "tset"}}, r"splits\[0\]: query '0' has 'tset', not one"),
     ({"splits": {"0": "test"}}, r"^splits: query '1' has no split"),
     ({**NOT_JUDGED, "clicks": [("a", "0"), ("a", "9x")]}, r"^clicks\[1\]: .* document '9x'"),
+    ({**NOT_JUDGED, "clicks": [("a", "0"), ("a", "1", 2)]}, r"clicks\[1\]: only some rows have"),
+    ({**NOT_JUDGED, "clicks": [("a", "0", 1), ("a", "1", np.nan)]}, r"clicks\[1\]: the count is m"),
     ({**NO_SET, "pairs": [("a", "b"), ("a", "b", 2)], "thresholds": [0]}, r"^pairs\[0\]: grade 2"),
     ({"init_from": "", "dim": 5}, r"--dim is 4 there, 5 here\. Leave --dim out"),
     ({"init_from": "", "retriever": "hybrid"}, "it has no hybrid models, but dense ones"),

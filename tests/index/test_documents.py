@@ -221,6 +221,23 @@ def test_values_of_all_kinds_become_columns(rows, of):
     assert {name: column.to_pylist() for name, column in found.items()} == of
 
 
+PRICES = [19.5, "", "ask", 7, 3]
+PRICES_OF_CSV = "id,text,price\n" + "".join(f"d{n},a,{p}\n" for n, p in enumerate(PRICES))
+PRICES_OF_JSONL = "".join(
+    json.dumps({"id": f"d{n}", "text": "a", "price": price, "sku": f"{n}"}) + "\n"
+    for n, price in enumerate(PRICES)
+)
+
+
+@cases("name, content, line", ("a.csv", PRICES_OF_CSV, 4), ("a.jsonl", PRICES_OF_JSONL, 3))
+def test_a_value_that_makes_texts_of_numbers_is_named(tmp_path, caplog, name, content, line):
+    (tmp_path / name).write_text(content)
+    build(tmp_path / "index", open_files(tmp_path / name, ""))
+    (said,) = (message for message in caplog.messages if "column" in message)
+    said = said.removeprefix("The column price has values that are no numbers, 1 of 4, such as ")
+    assert said.startswith(f"'ask' ({tmp_path / name}:{line}), so filters compare all as texts. If")
+
+
 def test_an_update_says_which_columns_are_gone_or_compared_otherwise_now(tmp_path, caplog):
     path = tmp_path / "a.csv"
     path.write_text("id,text,price,n,of\nd1,a,9,1,x\nd2,b,10,2,y\n3,c,,,\n4,d,,,\n5,e,,,\n")

@@ -144,7 +144,7 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Langu
         warn_of_texts(source.name, stream, language, sampled)
     if stream == "queries" and not source.titles_are_answers:
         log_unread_titles(source.name, titled)
-    if "" in texts and stream == "documents":
+    if "" in texts and stream == "documents" and not source.is_parallel:
         share = "some" if len(texts) > 1 else "any"
         logging.info(
             f"{source.name}: no language is known of {share} of the documents. A column `language`"

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import os
 import tempfile
@@ -199,7 +200,8 @@ def encode_collection(
         {**row, "language": code} if several or "language" in row else row
         for row, code in itertools.zip_longest(collection.metadata(), languages, fillvalue={})
     )
-    write_metadata(directory / DOCUMENTS / METADATA, rows, len(documents))
+    place = functools.partial(collection.place, "documents")
+    write_metadata(directory / DOCUMENTS / METADATA, rows, len(documents), place)
     if earlier is not None:
         types = Metadata(directory / DOCUMENTS / METADATA).types
         _warn_of_other_columns(earlier.metadata.types, types)

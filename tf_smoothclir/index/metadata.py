@@ -9,6 +9,7 @@ import datetime
 import functools
 import json
 import math
+import numbers
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tf_smoothclir.data.sources.cells import is_missing
+from tf_smoothclir.data.sources.cells import Place, is_missing, warn_of_mixed
 from tf_smoothclir.storage.files import naming, open_to_write
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -46,7 +47,9 @@ _OPERATORS = re.findall(
 _FUNCTIONS = {*_OPERATORS, *_NAMED}
 
 
-def typed_columns(rows: Iterable[Mapping[str, Any]], documents: int) -> dict[str, pa.Array]:
+def typed_columns(
+    rows: Iterable[Mapping[str, Any]], documents: int, place: Place = "row {}".format
+) -> dict[str, pa.Array]:
     """The columns of all documents, each with a type; none where not every document has a row."""
     columns: dict[str, list] = {}
     count = 0
@@ -58,15 +61,17 @@ def typed_columns(rows: Iterable[Mapping[str, Any]], documents: int) -> dict[str
     if count != documents:
         return {}
     return {
-        name: _typed(column + [None] * (documents - len(column)))
+        name: _typed(name, column + [None] * (documents - len(column)), place)
         for name, column in columns.items()
         if set(map(id, column)) != {id(None)}
     }
 
 
-def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int) -> None:
+def write_metadata(
+    path: Path, rows: Iterable[Mapping[str, Any]], documents: int, place: Place = "row {}".format
+) -> None:
     """Writes the columns of all documents; no file where there are none."""
-    arrays, in_lower = typed_columns(rows, documents), {}
+    arrays, in_lower = typed_columns(rows, documents, place), {}
     for name in arrays:
         if (other := in_lower.setdefault(name.lower(), name)) != name:
             reason = "the names of these columns differ in case alone, which filters do not read"
@@ -91,7 +96,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return {str(name): None if gone else row[name] for name, gone in zip(row, missing)}
 
 
-def _typed(values: list) -> pa.Array:
+def _typed(name: str, values: list, place: Place) -> pa.Array:
     """A column of one type, of dates or times if all of its strings are; else of strings."""
     import pyarrow as pa
 
@@ -103,6 +108,9 @@ def _typed(values: list) -> pa.Array:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, OverflowError):  # of several types
         array = pa.array(texts)
+        others = [row for row, one in enumerate(values) if one is not None and not _number(one)]
+        if others and (count := sum(map(_number, values))):
+            warn_of_mixed(name, count, len(others), place(others[0]), values[others[0]])
     # Arrow reads a number among dates as one; only some of its releases have a type of UUIDs.
     is_own = pa.types.is_struct(array.type) or isinstance(array.type, pa.BaseExtensionType)
     if is_own or (pa.types.is_temporal(array.type) and len(kinds) > 1):
@@ -115,6 +123,10 @@ def _typed(values: list) -> pa.Array:
         except pa.ArrowException:
             continue
     return array
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _in_utc(array: pa.Array) -> pa.Array:

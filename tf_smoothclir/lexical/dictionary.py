@@ -71,7 +71,9 @@ class Dictionary:
         if not entries:
             raise input_error(path, "no entry has one word in both columns", "Give single words")
         if left:
-            logging.info("%s: %d of %d entries are not of one word each", path, left, len(lines))
+            said = "%s: %d of %d entries are not of one word each, and left out"
+            remedy = "A list with many phrases teaches more as --parallel"
+            logging.warning(f"{said}. {remedy}.", path, left, len(lines))
         from_queries = direction == QUERY_TO_DOCUMENT
         columns = list(map(list, zip(*entries)))[:: 1 if from_queries else -1]
         probabilities = None if numbers is None else np.array(list(entries.values()))

@@ -3,7 +3,6 @@
 import dataclasses
 
 from tf_smoothclir.plugins import LOSSES, TOWERS
-from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Rule, Settings, setting, value_text
 from tf_smoothclir.settings.text import one_file_for_both
 

@@ -4,7 +4,6 @@ import collections
 import dataclasses
 
 from tf_smoothclir.plugins import FAMILIES, RERANKERS, any_part, with_parts
-from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Rule, Settings, setting
 
 RERANKED = "reranked"

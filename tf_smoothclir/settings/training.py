@@ -3,7 +3,6 @@
 import dataclasses
 
 from tf_smoothclir.plugins import DISTRIBUTIONS, OBJECTIVES
-from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import LEAVE_OUT, MAX_SEED, Rule, Settings, setting
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")

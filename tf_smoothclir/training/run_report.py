@@ -172,6 +172,18 @@ def _draw(
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
 
 
+def _texts(retrieval_set: RetrievalSet) -> dict[str, str]:
+    """How many texts of each kind a set has."""
+    source, queries = retrieval_set.source, retrieval_set.query_ids
+    if source.is_parallel:
+        documents = sum(1 for _ in source.further_texts())
+        return {"parallel sentences": f"{len(queries):,}", "documents": f"{documents:,}"}
+    return {
+        "queries": _counted(queries, retrieval_set.query_languages),
+        "documents": _counted(retrieval_set.document_ids, retrieval_set.document_languages),
+    }
+
+
 def _counted(ids: Sequence[str], languages: Languages) -> str:
     """How many texts there are, and in which languages where any is known."""
     return f"{len(ids):,} ({languages})" if any(languages.codes) else f"{len(ids):,}"
@@ -191,8 +203,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
         run.report,
         title=f"{retrieval_set.source.name}: {' and '.join(filter(None, titles))}",
         facts={
-            "queries": _counted(retrieval_set.query_ids, retrieval_set.query_languages),
-            "documents": _counted(retrieval_set.document_ids, retrieval_set.document_languages),
+            **_texts(retrieval_set),
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
             **facts_of_models,
             **({"left out": without} if without else {}),

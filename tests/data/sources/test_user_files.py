@@ -257,7 +257,8 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     make({"judgments.tsv": "q\t1\n"})
     with pytest.raises(InputError, match=r"there are judgments and clicks\. Keep"):
         opened(directory)
-    for bad, message in (("a\t1\t-2", "the count is '-2'"), (" \t1\t2", "the query is empty")):
+    bad_lines = {"a\t1\t-2": "the count is '-2'", "a\t1\t": "the count is '', not .* Give 0 where"}
+    for bad, message in {**bad_lines, " \t1\t2": "the query is empty"}.items():
         make({"clicks.tsv": f"{bad}\n"})
         (directory / "judgments.tsv").unlink(missing_ok=True)
         with pytest.raises(InputError, match=rf"clicks\.tsv:1: {message}"):

@@ -10,11 +10,14 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.extras.lucene import bulk_files
 from tf_smoothclir.extras.lucene.bulk_files import BulkFormat, write_bulk_files
+from tf_smoothclir.index.builder import halves_of, index_in_memory
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.utils.errors import InputError
 
+LONG = "x" * 70
 YEAR = {"range": {"metadata.year": {"gte": 2020}}}
 
 
@@ -94,6 +97,9 @@ def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path
     types = {name: field["type"] for name, field in fields["metadata"]["properties"].items()}
     kinds = ("long", "date", "keyword", "double", "boolean", "keyword")
     assert types == dict(zip(("year", "made", "a<dot>b", "share", "open", "tags"), kinds))
+    longest = {name for name, field in fields["metadata"]["properties"].items() if len(field) > 1}
+    assert longest == {"a<dot>b", "tags"}
+    assert fields["metadata"]["properties"]["tags"]["ignore_above"] * 4 <= 32_766  # bytes
     _, first, _, second = lines_of(tmp_path / "out/documents/part-00000.ndjson")
     assert first["metadata"] == {"year": 2021, "made": "2021-05-06", "a<dot>b": "x"}
     assert second["metadata"] == {"share": 0.5, "open": True, "tags": ["x", "y"]}
@@ -105,6 +111,26 @@ def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path
     nearest = body.get("knn") or body["query"]["bool"]["must"]["knn"]["vector"]
     assert nearest["filter"] == YEAR
     assert "metadata" not in form.mapping()["mappings"]["properties"]
+
+
+@cases("asked", "dyson", f"wordb {LONG}y DYSON", "unheard of")
+def test_new_words_are_found_as_an_index_finds_them(ranking_exports, tmp_path, asked):
+    models = load_exported_models(ranking_exports["lexical"])
+    texts = {"a": f"motb Dyson V{LONG}", "b": "dyson motc motc", "c": f"motb {LONG}"}
+    path = tmp_path / "new.jsonl"
+    path.write_text("".join(json.dumps({"id": id_, "text": texts[id_]}) + "\n" for id_ in texts))
+    source = open_files(path, "--collection")
+    write_bulk_files(tmp_path / "out", models, source, [Text("", "", asked)], "elasticsearch")
+    new = (tmp_path / "out/new_words.txt").read_text("utf-8").split()
+    assert new == ["dyson", f"v{'x' * 63}", "x" * 64]
+    body = BulkFormat("elasticsearch", models, new).query(asked)
+    queries = tmp_path / "out/queries.ndjson"
+    assert (lines_of(queries)[1:] if queries.exists() else [None]) == [body]
+    lines = lines_of(tmp_path / "out/documents/part-00000.ndjson")
+    scores = {a["index"]["_id"]: score(body or {}, b) for a, b in zip(lines[::2], lines[1::2])}
+    search = search_in(index_in_memory(source, halves_of(models), models.manifest), models)
+    hits = {hit.id: hit.score - hit.constant for hit in search.search([asked], 3)[0]}
+    assert hits == pytest.approx({id_: of for id_, of in scores.items() if of}, rel=1e-3)
 
 
 def test_a_dot_is_no_part_of_the_name_of_a_field(ranking_exports):
@@ -123,7 +149,11 @@ def test_what_has_neither_words_nor_vectors_is_refused():
 
 def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, ranking_exports, tmp_path):
     arguments = [f"--export_dir={ranking_exports['lexical']}", f"--output_dir={tmp_path / 'out'}"]
+    arguments.append("--version=1")
     module = "tf_smoothclir.extras.lucene.write_files"
     done = commands.run(module, *arguments)
     assert "30 documents and" in done.stdout, done.stderr
+    of_export = load_exported_models(ranking_exports["lexical"]).manifest
+    written = json.loads((tmp_path / "out/mapping.json").read_text())["mappings"]["_meta"]
+    assert written == {"pair_id": of_export.pair_id, "version": 1}
     assert "it is there already. Give a new one" in commands.run(module, *arguments).stderr

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from absl import logging
+
 from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, JUDGMENTS, PAIRS, Row
 from tf_smoothclir.data.sources.languages import NAMES, is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Text
@@ -23,6 +25,10 @@ Place = Callable[[int], str]  # from the number of a row to where it is
 _WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 _NUMBER = re.compile(r"(?!-0$)-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?")
 _TRUTH = {"true": 1, "false": 0}
+_COUNT_REMEDY = (
+    "Give 0 where a document was shown and not clicked, or leave the row out; without counts, each"
+    " row is one click"
+)
 _UNKNOWN = ("", "und", "unknown", "none", "null", "nan", "n/a")  # languages that are none
 
 
@@ -100,7 +106,11 @@ def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int
     seen: dict[bytes, int] = {}
     clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
     most: dict[str, int] = {}
+    absent = None  # whether the table has no counts
     for row, values in rows:
+        absent = values[2] is ABSENT if absent is None else absent
+        if absent != (values[2] is ABSENT):  # in JSONL and lists, each row has its own columns
+            raise input_error(place(row), "only some rows have a count", _COUNT_REMEDY)
         query = _identified(values, QUERY, place, row, seen).id
         document = id_of(values[1], "document_id", place, row)
         of_pair = clicks.setdefault((query, document), [row, 0])
@@ -194,12 +204,12 @@ def weight_of(value: Any, place: Place, row: int) -> float:
 
 
 def count_of(value: Any, place: Place, row: int) -> int:
-    """A number of clicks; 1 where there is none."""
-    if is_missing(value) or value == "":
+    """A number of clicks; 1 where the table has no counts."""
+    if value is ABSENT:
         return 1
     if (count := whole(value)) is None or count < 0:
         reason = f"the count is {_other(value, 'a whole number from 0 on')}"
-        raise input_error(place(row), reason, "Give numbers of clicks")
+        raise input_error(place(row), reason, _COUNT_REMEDY)
     return count
 
 
@@ -238,6 +248,15 @@ def number_of(cell: str) -> int | float | str | None:
         return None if cell else cell
     number = float(cell) if match[2] else int(cell)
     return number if decimal.Decimal(cell) == decimal.Decimal(repr(number)) else None
+
+
+def warn_of_mixed(column: str, numbers: int, others: int, where: str, value: Any) -> None:
+    """Says that a column is of texts, because some of its values are no numbers, such as one."""
+    logging.warning(
+        f"The column {column} has values that are no numbers, {others:,} of {numbers + others:,},"
+        f" such as {short(value)} ({where}), so filters compare all as texts. If it should have"
+        " numbers alone, correct these or leave them empty."
+    )
 
 
 def _is_truth(value: Any) -> bool:

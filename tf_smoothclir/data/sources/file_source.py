@@ -1,9 +1,10 @@
 """Sources whose streams are files, and the files of a directory."""
 
+import collections
 import functools
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,14 +109,30 @@ class FileSource(Source):
                 for path in paths
                 if kind_of(path) in ("tsv", "csv") and next(self._others(path), {})
             ]
-            cells_of = (row.items() for path in untyped for row in self._others(path))
-            texts = {n for row in cells_of for n, cell in row if cells.number_of(cell) is None}
+            texts = self._columns_of_texts(untyped)
             for path in paths:
                 code = {"language": self.languages[path]} if path in self.languages else {}
                 for row in self._others(path):
                     if path in untyped:
                         row |= {n: cells.number_of(row[n]) for n in row.keys() - texts}
                     yield {**code, **row}
+
+    def _columns_of_texts(self, paths: Iterable[Path]) -> set[str]:
+        """The columns of files without types that have a cell that is no number."""
+        numbers, others = collections.Counter[str](), collections.Counter[str]()
+        first: dict[str, tuple[str, str]] = {}  # such a cell, and where it is
+        for path in paths:
+            for line, values in self._rows(path, WITH_OTHERS)[0]:
+                for name, cell in values[-1].items():
+                    if cells.number_of(cell) is None:
+                        others[name] += 1
+                        first.setdefault(name, (f"{path}:{line}", cell))
+                    elif cell:
+                        numbers[name] += 1
+        for name, example in first.items():
+            if numbers[name] > others[name]:  # else they are texts by intention
+                cells.warn_of_mixed(name, numbers[name], others[name], *example)
+        return set(first)
 
     def _others(self, path: Path) -> Iterator[dict[str, Any]]:
         return (row[-1] for _, row in self._rows(path, WITH_OTHERS)[0])

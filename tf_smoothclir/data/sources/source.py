@@ -68,6 +68,7 @@ class Source(abc.ABC):
     max_skipped: float = DataSettings.max_skipped
     is_judged: bool = True  # else there is nothing to measure a model by
     titles_are_answers: bool = False  # those of queries name their best documents
+    is_parallel: bool = False  # whether its texts are sentences and their translations
     has_clicks: bool = False  # which judge by the grades 0, 1 and 2
     unread: str = ""  # what an error says of files that it found and did not read
 

@@ -72,7 +72,7 @@ class ParallelSentences(Source):
 
     # The documents that will be searched count for its vocabulary.
 
-    is_judged = False
+    is_judged, is_parallel = False, True
 
     def __init__(self, unjudged: Source):
         self.name = f"{unjudged.name}-parallel"
