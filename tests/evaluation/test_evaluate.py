@@ -26,7 +26,7 @@ from tf_smoothclir.evaluation.calibration import best_cut_points, calibrated, re
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits, evaluate_split, metrics_content
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS, RULES, grade_metrics
 from tf_smoothclir.losses.labels import predicted_grades
-from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.protocols.text_search import BEYOND, CutPoints
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
@@ -304,7 +304,8 @@ def test_a_grade_that_is_probable_everywhere_is_predicted_where_four_of_five_hit
     scores = np.repeat(np.float32([*right_of_ten]), 10)
     grades = np.concatenate([np.arange(10) < right for right in right_of_ten.values()]).astype(int)
     assert reliable_cut_points(scores, grades, 2) == (3.5,)
-    assert reliable_cut_points(scores[10:], grades[10:], 2)[0] < 2  # 7 of 10: of none four of five
+    # Of no score four of five: 7 of 10. So no hit of another query is called relevant.
+    assert reliable_cut_points(scores[10:], grades[10:], 2) == (BEYOND,)
 
 
 @cases(
@@ -315,12 +316,15 @@ def test_a_grade_that_is_probable_everywhere_is_predicted_where_four_of_five_hit
     ([3, 3, 3], [1, 0, 0], [False] * 3),
     ([3, 2, 1] * 9, [0, 0, 1] * 9, [False] * 27),  # the higher, the worse
     ([0.0], [0], [False]),
+    ([1, 2, 3, 4] * 9, [0, 0, 0, 1] * 4 + [0] * 20, [False] * 36),  # the best is not probable
 )
 def test_cut_points_of_hits_where_scores_tell_little(scores, grades, right):
     scores = np.float32(scores)
     (point,) = reliable_cut_points(scores, np.array(grades), 2)
     assert (scores > point).tolist() == right
     assert np.isfinite(point)
+    if not any(right):  # nor is a longer query, whose score is higher
+        assert point == BEYOND
 
 
 def measured(value, confusion=None, hit_confusion=None):

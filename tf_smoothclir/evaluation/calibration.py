@@ -13,13 +13,12 @@ power of the number of its words.
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
-from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.protocols.text_search import BEYOND, CutPoints
 
 PRECISION = 0.8  # of predicted grades
 
@@ -68,18 +67,19 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
     # Where scores say nothing, all are as probable.
     even = mean - deviation * bias / slope if slope > 0 else -np.copysign(np.inf, bias)
     # No score that was not seen decides: beyond them, a line says nothing.
-    lowest = np.nextafter(np.min(scores), np.float32(-np.inf))
-    return float(np.float32(np.clip(even, lowest, np.max(scores))))
+    if even > np.max(scores):
+        return BEYOND
+    return float(np.float32(max(even, np.nextafter(np.min(scores), np.float32(-np.inf)))))
 
 
 def _precise(scores: np.ndarray, is_right: np.ndarray) -> float:
-    """The lowest score above which `PRECISION` of first hits are right; -inf if there is none."""
+    """The lowest score above which `PRECISION` of first hits are right; `BEYOND` without one."""
     values, place = np.unique(scores.astype(np.float32), return_inverse=True)
     number, right = (
         np.bincount(place, of_each)[::-1].cumsum()[::-1] for of_each in (None, is_right)
     )
     reached = np.flatnonzero(right >= PRECISION * number)
-    return _between(values, int(reached[0])) if len(reached) else -math.inf
+    return _between(values, int(reached[0])) if len(reached) else BEYOND
 
 
 def _logistic(features: np.ndarray, is_right: np.ndarray) -> tuple[np.ndarray, float]:

@@ -18,8 +18,8 @@ DOUBTS = {
     " perhaps by chance.",
     "nothing": "No word of the query is known, so there is nothing to search with.",
 }
-# Where nothing says which scores are good; JSON has no infinity.
-_BEYOND = (float(np.finfo(np.float32).max),)
+# The cut point where nothing says which scores are good; JSON has no infinity.
+BEYOND = float(np.finfo(np.float32).max)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,7 +237,7 @@ def hit_shares(scores: np.ndarray) -> np.ndarray:
     return np.divide(scores, first, out=np.zeros_like(scores), where=first > 0)
 
 
-NEVER_RELEVANT = CutPoints(_BEYOND, _BEYOND)
+NEVER_RELEVANT = CutPoints((BEYOND,), (BEYOND,))
 
 
 def _above(scores: np.ndarray, cut_points: tuple[float, ...]) -> np.ndarray:
