@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import itertools
+import pickle
 import shutil
 import sys
 import tempfile
@@ -81,7 +82,9 @@ def test_search_in_documents_given_in_memory(one, parts, tmp_path, monkeypatch):
     assert all(hit.id in some and hit.text == some[hit.id] for hits in found for hit in hits)
     assert all(hits for hits in found)
     assert [*tmp_path.iterdir()] == []
-    assert one.search(["zebra"], documents=some) == [[]]  # no word of it is known
+    (nothing,) = one.search(["zebra"], documents=some)
+    assert (nothing, nothing.reading.unknown) == ([], ("zebra",))
+    assert pickle.loads(pickle.dumps(nothing)).reading == nothing.reading
     of_training = one.search(QUERIES[:2], tiny_set.DOCUMENTS, documents=everything)
     assert facts(of_training) == facts(one.search(QUERIES[:2], tiny_set.DOCUMENTS))
     of_list = one.search(QUERIES[:1], 3, documents=(listed := list(some.values())))

@@ -16,7 +16,7 @@ from tf_smoothclir.api.sets import Data, evaluate_on
 from tf_smoothclir.data.sources.memory import Tokenizer, segmented
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation
-from tf_smoothclir.protocols.text_search import Explanation, SearchHit
+from tf_smoothclir.protocols.text_search import Answer, Explanation
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.settings.given import classes_of, know_classes
 from tf_smoothclir.settings.run import RunSettings
@@ -158,7 +158,7 @@ class Model:
         index: PathText | None = None,
         retriever: str = "auto",
         filter: str | None = None,
-    ) -> list[list[SearchHit]]:
+    ) -> list[Answer]:
         """Returns the best documents of each query, best first.
 
         Without `documents` and `index`, it searches the documents of training: by the index in
@@ -176,8 +176,8 @@ class Model:
                 as "year > 2021 and section = 'Web'".
 
         Returns:
-            For each query its hits, which have `rank`, `score`, `grade` (predicted), `id`, `title`,
-            `text` and `metadata`; none for a query of which the model knows no word.
+            For each query a list of hits, with `rank`, `score`, `grade` (predicted), `id`, `title`,
+            `text` and `metadata`. Its `reading` says what was understood; without it, it is empty.
 
         Raises:
             InputError: An argument has the wrong type, the index belongs to another model, or the

@@ -1,7 +1,7 @@
 """What a search takes, finds and says of it: readings of queries, hits, grades, explanations."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -65,7 +65,7 @@ class QueryReading:
             one is read as another; else "n-grams" if one looks like known words; else "nothing".
         unknown: Its words that neither queries nor documents had in training.
         read_as: Other such words, each with what it is read as: the known word of most similar
-            spelling, or the known words that it joins, with spaces between.
+            spelling, that of which it is a part, or those that it joins, with spaces between.
     """
 
     evidence: str
@@ -76,6 +76,21 @@ class QueryReading:
     def says_something(self) -> bool:
         """Whether there is anything to search with."""
         return self.evidence != "nothing"
+
+
+class Answer(list[SearchHit]):
+    """The hits of a query, best first.
+
+    Attributes:
+        reading: What was understood of the query.
+    """
+
+    def __init__(self, hits: Iterable[SearchHit], reading: QueryReading):
+        super().__init__(hits)
+        self.reading = reading
+
+    def __reduce__(self) -> tuple:
+        return Answer, (list(self), self.reading)
 
 
 @dataclasses.dataclass(frozen=True)

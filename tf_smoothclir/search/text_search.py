@@ -11,6 +11,7 @@ from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import (
+    Answer,
     Explanation,
     QueryReading,
     SearchedCollection,
@@ -99,14 +100,14 @@ class TextSearch:
         """Column of metadata -> its values, if these are few."""
         return self.ranker.facets
 
-    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
+    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[Answer]:
         """The best documents of each query; none if nothing is known, none of score 0."""
         batch = self._batch(queries)
         known = [place for place, one in enumerate(batch.readings) if one.says_something]
-        hits_of: list[list[SearchHit]] = [[] for _ in queries]
+        answers = [Answer((), reading) for reading in batch.readings]
         for place, hits in zip(known, self.ranker.hits(batch.of(known), depth, filter)):
-            hits_of[place] = hits
-        return hits_of
+            answers[place] += hits
+        return answers
 
     def leaves_none(self, filter: str = "") -> bool:
         """Whether no document is left by a filter, and by that of the whole search."""
