@@ -145,6 +145,7 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
     (lambda m: m.explain("a", "b", "queries"), "no such role. Give query or d"),
     (lambda m: m.evaluate(split="tset"), "there is no such split"),
+    (lambda m: sc.compare(m, "other", split="cv"), "no such split. Give train, validation"),
     (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
     (lambda m: m.evaluate(3), "data: it is an int"),
     (lambda m: m.build_index("x", update=True, overwrite=True), "^overwrite, update: the one"),

@@ -294,7 +294,7 @@ def test_what_is_no_condition_over_the_columns_is_refused_with_their_names(index
 
 def test_long_deep_and_wrong_standing_conditions_are_refused(indexed, tmp_path, monkeypatch):
     assert indexed(".tsv").mask("not " * 240 + "true").all()
-    for condition in ("-" * 999, "(" * 999, "[" * 999, "year > 1" * 500):
+    for condition in ("-" * 999, "(" * 999, "[" * 999, "year > 1" * 500, "''(" * 999):
         with pytest.raises(InputError, match="--filter="):
             indexed(".tsv").mask(condition)
     path, rows = tmp_path / "documents.csv", "id,text,a\n1,motb,1\n2,motc,2\n"
@@ -331,6 +331,17 @@ def test_a_language_is_one_column_and_any_case_of_it_is_found(tmp_path):
     for names in ("Year,year", "Language,language"):
         with pytest.raises(InputError, match=f"{names.replace(',', ', ')}: the names of these col"):
             index_of(path, f"id,text,{names}\n1,motb,de,fr\n")
+
+
+def test_an_id_of_a_filter_is_that_of_hits(tmp_path, caplog):
+    index = index_of(tmp_path / "documents.csv", "id,text,ID\n1,motb,2\n2,motc,1\n")
+    assert "The column ID is shown with hits, but filters read the ids of documents" in caplog.text
+    assert [*index.metadata.rows([0])] == [{"ID": 2}]
+    ids = ",".join(f"'d-{number}'" for number in range(900))
+    assert index.mask(f"Id in ('2', {ids})").tolist() == [False, True]
+    for hidden in ("/*'*/{}/*'*/", "--'\n{}'", "E'\\''{}'", '"\'"{}"\'"', "$$'$${}$$'$$"):
+        with pytest.raises(InputError, match="more than 1000 characters besides its constants"):
+            index.mask(hidden.format("(" * 1001))
 
 
 @cases(

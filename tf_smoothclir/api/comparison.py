@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tf_smoothclir.api.given import strings, whole_number
+from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation import compare as comparing
 from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.compare import SAMPLES
@@ -63,6 +64,8 @@ def compare(
     measures = strings(measures, "measures")
     if not measures:
         raise input_error("measures", "it is empty", "Give at least one, or leave it out")
+    if split not in (splits := (*SPLITS, CROSS_VALIDATION)):
+        raise input_error(f"split={split!r}", "no such split", f"Give {', '.join(splits)}")
     samples, seed = whole_number(samples, "samples"), whole_number(seed, "seed", 0)
     names = comparing.system_names(paths)
     baseline = comparing.checked_baseline(names, baseline)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.data.sources.cells import Place, is_missing, warn_of_mixed
 from tf_smoothclir.storage.files import naming, open_to_write
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 METADATA = "metadata.parquet"
 _NESTED = "metadata"  # a column of objects, as in BEIR, whose entries are columns
-_LONGEST_FILTER = 1000  # characters
+_LONGEST_FILTER = 1000  # characters besides constants: for 10,000 `(`, DuckDB takes a minute
+_CONSTANT = re.compile(r"'[\w.:@/-]*'|\b[0-9]+\b")  # such as an id, of which a list may have many
 _MOST_MASKS = 32  # that are remembered
 _MOST_VALUES = 20  # of a column that is a facet
 # What an expression may consist of, in DuckDB's tree, and the functions that it may call: nothing
@@ -78,6 +80,11 @@ def write_metadata(
             raise input_error(f"{other}, {name}", reason, "Rename one of them")
     if not arrays:
         return
+    if "id" in in_lower:
+        logging.warning(
+            f"The column {in_lower['id']} is shown with hits, but filters read the ids of documents"
+            " by this name. Rename it to filter by it."
+        )
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -203,14 +210,14 @@ class Metadata:
 
     @functools.cached_property
     def _filtered(self) -> pa.Table:
-        """The columns that filters read: a document's own, and its id where none is named so."""
+        """The columns that filters read: those of documents, and `id`, which is that of hits."""
         import pyarrow as pa
 
-        own = [] if self._table is None else self._table.column_names
-        if self._ids is None or "id" in map(str.lower, own):
-            return self._table
-        ids = pa.table({"id": self._ids()})
-        return ids if self._table is None else self._table.append_column("id", ids["id"])
+        table, ids = self._table, None if self._ids is None else self._ids()
+        if table is None or ids is None:
+            return pa.table({"id": ids}) if table is None else table
+        others = [name for name in table.column_names if name.lower() != "id"]
+        return table.select(others).append_column("id", ids)
 
     @functools.cached_property
     def _database(self) -> Any:
@@ -241,8 +248,8 @@ class Metadata:
         return database
 
     def _evaluated(self, expression: str) -> np.ndarray:
-        if len(expression) > _LONGEST_FILTER:
-            reason = f"it has more than {_LONGEST_FILTER} characters"
+        if len(_CONSTANT.sub("", expression)) > _LONGEST_FILTER:
+            reason = f"it has more than {_LONGEST_FILTER} characters besides its constants"
             raise self._no_filter(expression, reason)
         query = f"SELECT ({expression}\n) AS kept FROM documents"
         database = self._database

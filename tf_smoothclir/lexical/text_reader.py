@@ -82,8 +82,8 @@ class TextReader(tf.Module):
             ids, known = tf.where(is_joined, joined, ids), tf.where(is_joined, SPELLING, known)
         places, ids, known = self._as_known_ones(words.flat_values, ids, known)
         rows = tf.gather(words.value_rowids(), places)
-        counts = tf.gather(_counts(words), places) & _are_firsts(rows, ids)
-        ids = tf.where(counts, ids, NO_WORD)
+        ids = tf.where(tf.gather(_counts(words), places), ids, NO_WORD)
+        ids = tf.where(_are_firsts(rows, ids), ids, NO_WORD)
         ids = tf.RaggedTensor.from_value_rowids(ids, rows, words.nrows(), validate=False)
         return Tokens.of_ragged(ids), evidence_of(words, known)
 

@@ -15,7 +15,7 @@ from tf_smoothclir.evaluation.evaluate import (
 )
 from tf_smoothclir.evaluation.report import components_table, examples, write_report
 from tf_smoothclir.plugins import family, with_parts
-from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, write_cut_points
+from tf_smoothclir.protocols.text_search import BEYOND, NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import CROSS_VALIDATION
 from tf_smoothclir.storage.files import write_json
@@ -241,8 +241,12 @@ def _by_length(result: Mapping) -> dict[str, str]:
 
 def _cut_points_fact(cut_points: dict[str, Any]) -> str:
     scores, shares = (
-        ", ".join(f"{value:.4g}" for value in cut_points[kind]) for kind in ("scores", "shares")
+        ", ".join(f"{value:.4g}" if value < BEYOND else "none" for value in cut_points[kind])
+        for kind in ("scores", "shares")
     )
     if power := cut_points["power"]:
         scores += f" times (known words of the query)^{power:.2g}"
-    return f"scores {scores}; shares of the first hit's score {shares} (best for validation)"
+    fact = f"scores {scores}; shares of the first hit's score {shares} (best for validation)"
+    return fact + "; none: no score makes the grade reliable, so it is not predicted" * (
+        BEYOND in cut_points["scores"]
+    )
