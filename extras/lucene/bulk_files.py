@@ -225,6 +225,8 @@ class BulkFormat:
 
     def _names_of(self, documents: list[Text], new: np.ndarray) -> list[str]:
         """The new words of documents, as they are spelled; "" for words of queries alone."""
+        if not len(new):
+            return []
         reader, of_queries = self.lexical.plain_document_reader, set(self._words)
         self.lexical.plain_document_words(documents, new)
         names = [_cut(reader.names[number]) for number in (reader.size + new).tolist()]

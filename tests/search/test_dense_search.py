@@ -156,7 +156,10 @@ def test_queries_of_a_batch_are_answered_as_alone_and_without_a_known_word_by_no
     together = search.search(queries, 5)
     assert together == [search.search([query], 5)[0] for query in queries]
     assert [len(hits) for hits in together] == [5, 0, 0, 0, 0, 5]
-    assert search.read([*unknown]) == [QueryReading("nothing", words) for words in unknown.values()]
+    answers = search.search([*unknown], 1)
+    assert [answer.reading for answer in answers] == [
+        QueryReading("nothing", words) for words in unknown.values()
+    ]
     assert search.search([], 5) == []
 
 

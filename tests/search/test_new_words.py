@@ -73,7 +73,8 @@ def test_an_index_and_a_search_model_find_them(parts, index):
     hits = search.search(QUERIES, 4)
     assert [[hit.id for hit in of_query] for of_query in hits] == FOUND
     readings = [QueryReading("spelling", ("unheard",)), QueryReading("words")]
-    assert search.read(["blorptron unheard", "wordb blorptron"]) == readings
+    answers = search.search(["blorptron unheard", "wordb blorptron"], 1)
+    assert [answer.reading for answer in answers] == readings
     scores = [hit.score for hit in hits[0]]
     np.testing.assert_allclose(scores, [score_of(parts, 1 / 2), score_of(parts, 1 / 4)], rtol=1e-5)
     np.testing.assert_allclose(hits[1][0].score, score_of(parts, 2 / 6), rtol=1e-5)

@@ -33,10 +33,6 @@ class Documents:
     facets: ClassVar = {"section": ["Web", "it's"], "day": []}
     leaves_none = staticmethod("none".__eq__)
 
-    def read(self, queries):
-        known = {"zebra": QueryReading("nothing", ("zebra",)), "none": QueryReading("words")}
-        return [known.get(query, QueryReading("words", ("lilac",))) for query in queries]
-
     def search(self, queries, depth, filter=""):
         (query,) = queries
         if query == "fail":
@@ -48,7 +44,8 @@ class Documents:
             SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", text, metadata=more)
             for n, text in enumerate(texts, start=1)
         ]
-        return [hits]
+        known = {"zebra": QueryReading("nothing", ("zebra",)), "none": QueryReading("words")}
+        return [text_search.Answer(hits, known.get(query, QueryReading("words", ("lilac",))))]
 
     def explain(self, query, results):
         words = (WordShare("rouge", 0.5), WordShare("pomme", 0.2), WordShare("une", 0.001))
@@ -60,7 +57,8 @@ class Words(Documents):
 
     def search(self, queries, depth, filter=""):
         passage = "pomme Rouge." if queries == ["passage"] else None
-        return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge.", passage)]]
+        hits = [SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge.", passage)]
+        return [text_search.Answer(hits, QueryReading("words", ("lilac",)))]
 
     def explain(self, query, results):
         match, pair = text_search.WordMatch, text_search.MatchedPair

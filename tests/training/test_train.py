@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -99,12 +98,11 @@ def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
     for path in (finished.path, without):
         with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):
             train(tiny(epsilon=0.5), path)
-    documents = Path(tiny().data.data_dir, "wiki_fr.documents")
-    content = documents.read_bytes()
-    documents.write_bytes(content + b"new\tnew\tnew\n")
+    other = shutil.copytree(tiny().data.data_dir, tmp_path / "other")  # the set is of all tests
+    with open(other / "wiki_fr.documents", "a", encoding="utf-8") as file:
+        file.write("new\tnew\tnew\n")
     with pytest.raises(InputError, match="it holds a finished run on other data"):
-        train(tiny(), finished.path)
-    documents.write_bytes(content)
+        train(tiny(data_dir=other), finished.path)
     assert snapshot(finished.path) == before
     assert snapshot(without) == left
 

@@ -28,7 +28,7 @@ def train_export_search(settings: RunSettings, output_dir: str, *, overwrite: bo
     world = RetrievalSet.load(source_of(settings.data))
     unseen = {world.query_ids[row] for row in world.queries_in("test")}
     for query in example_queries(world.source, unseen):
-        (hits,), (reading,) = search.search([query], 3), search.read([query])
-        print_hits(query, hits, width=400, reading=reading)
+        (hits,) = search.search([query], 3)
+        print_hits(query, hits, width=400, reading=hits.reading)
     print(f"\nReport: {output_dir}/report.md. Search for more, one query per line:")
     print(f"  smoothclir-search --export_dir={output_dir}")

@@ -37,13 +37,12 @@ def answer_queries() -> None:
     rankings = []
     # Typed queries are answered line by line.
     for batch in in_batches(queries, _BATCH if FLAGS.queries or FLAGS.trec_run else 1):
-        hits_per_query = search.search([query.text for query in batch], FLAGS.top_k)
-        readings = search.read([query.text for query in batch])
-        for query, hits, reading in zip(batch, hits_per_query, readings):
+        answers = search.search([query.text for query in batch], FLAGS.top_k)
+        for query, hits in zip(batch, answers):
             if FLAGS.trec_run:
                 rankings.append(ranking_of(query.id, hits))
             else:
-                _show(search, query, hits, reading)
+                _show(search, query, hits)
     if FLAGS.trec_run:
         write_run(FLAGS.trec_run, rankings)
 
@@ -54,7 +53,7 @@ def _typed() -> Iterator[str]:
     yield from map(str.rstrip, sys.stdin)
 
 
-def _show(search, query, hits, reading) -> None:
+def _show(search, query, hits) -> None:
     explanations = search.explain(query.text, hits) if FLAGS.explain else None
     if FLAGS.json:
         results = [dataclasses.asdict(hit) for hit in hits]
@@ -62,12 +61,12 @@ def _show(search, query, hits, reading) -> None:
             answer["metadata"] = plain(answer["metadata"])
         for answer, explanation in zip(results, explanations or ()):
             answer["explanation"] = dataclasses.asdict(explanation)
-        answer = {"query": query.text, **dataclasses.asdict(reading), "results": results}
+        answer = {"query": query.text, **dataclasses.asdict(hits.reading), "results": results}
         if FLAGS.queries:
             answer = {"id": query.id, **answer}
         print_json(answer)
     else:
         none_left = not hits and search.leaves_none()
-        more = {"bold": sys.stdout.isatty(), "reading": reading, "none_left": none_left}
+        more = {"bold": sys.stdout.isatty(), "reading": hits.reading, "none_left": none_left}
         print_hits(query.text, hits, FLAGS.width, explanations, **more)
     sys.stdout.flush()

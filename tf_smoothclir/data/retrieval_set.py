@@ -101,7 +101,8 @@ class RetrievalSet:
         """`[queries]` bool, whose words models know: of training; of sentences, all."""
         # Sentences that validate choose settings. Nothing is measured by them, so their words need
         # not be unknown.
-        return self.splits == 0 if self.source.is_judged else self.splits >= 0
+        training = SPLITS.index("train")
+        return self.splits == training if self.source.is_judged else self.splits >= 0
 
     def queries_in(self, split: str) -> np.ndarray:
         """The rows of the judged queries of a split, sorted."""

@@ -93,7 +93,6 @@ class TextSearch:
         mask: Callable[[str], np.ndarray | None] | None = None,  # by a filter
     ):
         self.collection, self.ranker, self._mask = collection, ranker, mask
-        self._latest: QueryBatch | None = None
 
     @property
     def facets(self) -> Mapping[str, Sequence[Any]]:
@@ -102,7 +101,7 @@ class TextSearch:
 
     def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[Answer]:
         """The best documents of each query; none if nothing is known, none of score 0."""
-        batch = self._batch(queries)
+        batch = self.ranker.read(queries) if len(queries) else QueryBatch([], [])
         known = [place for place, one in enumerate(batch.readings) if one.says_something]
         answers = [Answer((), reading) for reading in batch.readings]
         for place, hits in zip(known, self.ranker.hits(batch.of(known), depth, filter)):
@@ -114,23 +113,11 @@ class TextSearch:
         mask = self._mask and self._mask(filter)
         return mask is not None and not mask.any()
 
-    def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Returns the evidence of each query."""
-        return self._batch(queries).readings
-
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
     ) -> list[Explanation]:
         """Splits the score of each hit of a query into the shares of words of a role."""
         return self.ranker.explain(query, hits, role) if hits else []
-
-    def _batch(self, queries: Sequence[str]) -> QueryBatch:
-        if not len(queries):
-            return QueryBatch([], [])
-        latest = self._latest  # who searches asks for the evidence too
-        if latest is None or latest.texts != list(queries):
-            self._latest = latest = self.ranker.read(queries)
-        return latest
 
 
 def past_empty(

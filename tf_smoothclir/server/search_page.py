@@ -108,12 +108,11 @@ class SearchPage:
         (hits,) = search.search([query], int(depth), condition)
         milliseconds = 1000 * (time.perf_counter() - begin)
         results = list(map(_result, hits, self._explanations(search, query, hits)))
-        (reading,) = search.read([query])
         return {
             "query": query,
             "milliseconds": round(milliseconds, 2),
-            **dataclasses.asdict(reading),
-            "remarks": remarks(reading, hits, not hits and search.leaves_none(condition)),
+            **dataclasses.asdict(hits.reading),
+            "remarks": remarks(hits.reading, hits, not hits and search.leaves_none(condition)),
             "results": results,
         }
 
