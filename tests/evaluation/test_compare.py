@@ -232,6 +232,8 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, tmp_
     refused = run("first", "second", "--split=train", cwd=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr.startswith("error: first: it has no full.run.trec of the train")
+    with pytest.raises(InputError, match=r"has figures of test, but none .* Give --split=test"):
+        sc.compare(second / "evaluation", first, split="train")
 
 
 def test_given_qrels_judge_all_runs_on_the_queries_of_run_directories(tmp_path, caplog):

@@ -123,6 +123,9 @@ def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Pa
         return Path(path), Path(qrels)
     directory = Path(path, split)
     if not directory.is_dir():  # else smoothclir-evaluate wrote it
+        if others := [other for other in SPLITS if Path(path, other).is_dir()]:
+            reason = f"it has figures of {', '.join(others)}, but none of the {split} split"
+            raise input_error(path, reason, f"Give --split={others[0]}, or evaluate {split} too")
         directory = RunDirectory.load(path, verify=False).evaluation / split
     prefix = "full." if full else ""
     run = directory / f"{prefix}run.trec"
