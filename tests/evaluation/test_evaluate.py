@@ -174,7 +174,6 @@ def test_scores_confusion_and_grades_cover_every_pair_and_hit(evaluation, world)
     by_share = np.digitize(shares, CUT_POINTS.shares, right=True)
     by_score = np.digitize(ranking.scores, CUT_POINTS.scores, right=True)
     for grade in range(3):
-        np.testing.assert_array_equal(found.shares_by_grade()[grade], shares[grades == grade])
         expected = np.bincount(np.minimum(by_share, by_score)[grades == grade], minlength=3)
         np.testing.assert_array_equal(found.hit_confusion[grade], expected)
     content = metrics_content({"test": found}, 7)
@@ -253,14 +252,21 @@ def test_no_other_cut_points_are_better(scores_by_grade):
 
 def test_each_kind_of_score_has_cut_points_of_its_own():
     lists = [np.array([0.0]), np.array([1.0])]
-    # Shares of the first hit's score: 1 and 1 of grade 1, 1 / 2 and 1 / 4 of grade 0.
-    hits = Hits(np.float32([[4, 2], [8, 2]]), np.array([[1, 0], [1, 0]]))
+    # Later hits have 3/4 and 1/2, and 3/4 and 1/4 of the first score. Those of the last query
+    # score too low for grade 1.
+    hits = Hits(np.float32([[16, 12, 8], [32, 24, 8], [4, 3, 3]]), np.array([[1, 1, 0]] * 3))
+    hits.grades[2] = 0
     first = Hits(np.float32([[4], [5], [6], [8]]), np.array([[0], [0], [1], [1]]))
     found = calibrated(Evaluation({}, {}, {}, lists, hits), first)
     assert 5 < found.scores[0] < 6.5
     others = dataclasses.replace(found, scores=())
-    assert others == CutPoints(scores=(), shares=(0.75,), lists=(0.5,))
+    assert others == CutPoints(scores=(), shares=(0.625,), lists=(0.5,))
     assert calibrated(Evaluation({}, {}, {}, lists)) == CutPoints((0.5,), shares=(), lists=(0.5,))
+    # Where later hits are mostly wrong, the first one alone, and its equals, are graded.
+    hits.grades[0, 1] = 0
+    found = calibrated(Evaluation({}, {}, {}, lists, hits), first)
+    equals = np.float32([[16, 16, 15.999]])
+    assert found.of_hits(equals).tolist() == [[1, 1, 0]]
 
 
 @cases("power", 0.0, 0.6)

@@ -1,14 +1,15 @@
 """Cut points between grades, found on validation queries after training.
 
 The thresholds of a loss say where scores should be, not where they are. Of documents of candidate
-lists, and of hits by their share of the first score, the cut points are those of the largest
-macro-averaged accuracy: the mean, over the grades, of the share of the documents of a grade that
-are predicted right. Each grade counts alike, so the number of sampled documents does not matter.
+lists, the cut points are those of the largest macro-averaged accuracy: the mean, over the grades,
+of the share of the documents of a grade that are predicted right. Each grade counts alike, so the
+number of sampled documents does not matter.
 
 By the score of a hit, a grade is predicted where at least that grade is more probable than not, by
 a logistic regression over the first hits of shortened queries, and where four of five of these that
 score as high have it. Scores that are sums over words grow with the query, so they are divided by a
-power of the number of its words.
+power of the number of its words. Hits after the first also need a share of its score from which on
+four of five of them have the grade.
 """
 
 import dataclasses
@@ -18,9 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
-from tf_smoothclir.protocols.text_search import BEYOND, CutPoints
+from tf_smoothclir.protocols.text_search import BEYOND, CutPoints, hit_shares
 
 PRECISION = 0.8  # of predicted grades
+_BELOW_THE_FIRST = float(np.nextafter(np.float32(1), np.float32(0)))
 
 
 def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoints:
@@ -32,8 +34,8 @@ def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoint
     cut_points = CutPoints((), (), lists, power_of_words(scores, grades > 0, of_short.words))
     scores = scores * cut_points.of_words(of_short.words)
     points = reliable_cut_points(scores, grades, len(validation.scores_by_grade))
-    shares = best_cut_points(validation.shares_by_grade())
-    return dataclasses.replace(cut_points, scores=points, shares=shares)
+    cut_points = dataclasses.replace(cut_points, scores=points)
+    return dataclasses.replace(cut_points, shares=reliable_shares(validation.hits, cut_points))
 
 
 def power_of_words(scores: np.ndarray, is_right: np.ndarray, words: np.ndarray | int) -> float:
@@ -57,6 +59,19 @@ def reliable_cut_points(
     are_right = [grades >= grade for grade in range(1, num_grades)]
     points = [max(_probable(scores, right), _precise(scores, right)) for right in are_right]
     return tuple(np.maximum.accumulate(points).tolist())
+
+
+def reliable_shares(hits: Hits, cut_points: CutPoints) -> tuple[float, ...]:
+    """From grade 1 on, the share of the first score from which on later hits have the grade."""
+    # Of those whose score has it; where too few do, only a hit that scores like the first one.
+    by_score = cut_points.of_hits(hits.scores, hits.words)[:, 1:]
+    shares, grades = hit_shares(hits.scores)[:, 1:], hits.grades[:, 1:]
+    points = [0.0]
+    for grade in range(1, len(cut_points.scores) + 1):
+        counted = by_score >= grade
+        point = _precise(shares[counted], grades[counted] >= grade)
+        points.append(max(points[-1], min(point, _BELOW_THE_FIRST)))
+    return tuple(points[1:])
 
 
 def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:

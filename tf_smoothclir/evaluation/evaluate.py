@@ -13,7 +13,7 @@ from tf_smoothclir.evaluation import metrics, trec
 from tf_smoothclir.evaluation.compare import bootstrap_interval
 from tf_smoothclir.evaluation.metrics import DEPTH, depth_for
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
-from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, CutPoints, hit_shares
+from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, CutPoints
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
@@ -119,10 +119,6 @@ class Evaluation:
         grades = self.hits.grades.ravel()
         confusion = metrics.confusion_matrix(grades, predicted.ravel(), num_grades)
         return dataclasses.replace(graded, hit_confusion=confusion)
-
-    def shares_by_grade(self) -> list[np.ndarray]:
-        """Scores of hits as shares of the first hit's, one array per grade."""
-        return by_grade(hit_shares(self.hits.scores), self.hits.grades, len(self.scores_by_grade))
 
     def grade_metrics(self) -> dict[str, dict[str, float]]:
         """Metrics of the predicted grades of lists and of hits, by name."""
