@@ -29,9 +29,7 @@ from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 
-_LEAST_SHARE = (
-    0.01  # of what words add, that a word carries; dozens carry less, all together little
-)
+_LEAST_SHARE = 0.01  # of what words add, that a word carries; in long texts, dozens carry less
 _MOST_MATCHES = 3  # of a word
 _STOP_WORD = 0.01  # the share of a text that a word has on average
 _TIMES = 10  # as often as a word has on average, where there are so few that it is more
