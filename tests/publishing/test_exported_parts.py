@@ -210,7 +210,7 @@ def test_no_function_reads_single_rows_of_tables(options, tmp_path):
     exported = ExportedTower(tower, encoder, epsilon=published.EPSILON, name="query_tower")
     exported.save(str(tmp_path / "saved"))
     model = tf.saved_model.load(str(tmp_path / "saved"))
-    functions = [*model.signatures.values(), *model.words.concrete_functions]
+    functions = [*model.signatures.values(), model.words]
     assert not any("ResourceGather" in graphs.operations_in(each.graph) for each in functions)
     vectors = model.signatures["serving_default"](text=tf.constant(TEXTS))["vector"]
     expected = smooth_normalize(tower(encoder(tf.constant(TEXTS))), published.EPSILON)

@@ -7,6 +7,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.foreign_encoders.head import EPSILON, NEAREST, Head
 from tf_smoothclir.foreign_encoders.student import MAX_TOKENS, NGRAMS, Student
 from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.saved_model import write_saved_model
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.evidence import Evidence, word_evidence
 from tf_smoothclir.text.subwords import SubwordTextEncoder
@@ -91,7 +92,7 @@ class ExportedHead(tf.Module):
 
     def save(self, path: str) -> None:
         """Writes the SavedModel."""
-        tf.saved_model.save(self, path, signatures=self.signatures)
+        write_saved_model(self, path)
 
 
 def _tower_of(student: Student) -> ExportedTower:

@@ -26,6 +26,7 @@ from tf_smoothclir.publishing.request_bounds import (
     checked,
     in_pieces,
 )
+from tf_smoothclir.publishing.saved_model import write_saved_model
 from tf_smoothclir.storage.files import read_record, write_json
 from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
@@ -152,7 +153,7 @@ class ExportedReranker(tf.Module):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the SavedModel and what searches here read."""
-        tf.saved_model.save(self, os.fspath(path), signatures=self.signatures)
+        write_saved_model(self, path)
         self._stage.save(Path(path, DIRECTORY))
 
 

@@ -31,6 +31,7 @@ from tf_smoothclir.publishing.exported_scorers import (
 )
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import bounded, in_pieces
+from tf_smoothclir.publishing.saved_model import write_saved_model
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.errors import input_error
 
@@ -146,7 +147,7 @@ class SearchModel(tf.Module):
 
     def save(self, path: str) -> None:
         """Writes the SavedModel."""
-        tf.saved_model.save(self, path, signatures=self.signatures)
+        write_saved_model(self, path)
 
 
 class Collection(NamedTuple):

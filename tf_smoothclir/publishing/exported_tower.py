@@ -17,6 +17,7 @@ from tf_smoothclir.publishing.request_bounds import (
     checked,
     in_pieces,
 )
+from tf_smoothclir.publishing.saved_model import write_saved_model
 from tf_smoothclir.text.evidence import Evidence, WordEvidence
 from tf_smoothclir.text.subwords import SubwordTextEncoder
 from tf_smoothclir.text.tokens import TextEncoder
@@ -149,7 +150,7 @@ class ExportedTower(tf.Module):
 
     def save(self, path: str) -> None:
         """Writes the SavedModel."""
-        tf.saved_model.save(self, path, signatures=self.signatures)
+        write_saved_model(self, path, {"words": self.words} if hasattr(self, "words") else {})
         if self._described is not None:
             self._described(Path(path)).write(Path(path))
 
