@@ -8,8 +8,8 @@ number of sampled documents does not matter.
 By the score of a hit, a grade is predicted where at least that grade is more probable than not, by
 a logistic regression over the first hits of shortened queries, and where four of five of these that
 score as high have it. Scores that are sums over words grow with the query, so they are divided by a
-power of the number of its words. Hits after the first also need a share of its score from which on
-four of five of them have the grade.
+power of the number of its words. Hits after the first also need a share of its score for which both
+hold of them.
 """
 
 import dataclasses
@@ -56,8 +56,7 @@ def reliable_cut_points(
     scores: np.ndarray, grades: np.ndarray, num_grades: int
 ) -> tuple[float, ...]:
     """From grade 1 on, the score of `[hits]` first hits from which on the grade is reliable."""
-    are_right = [grades >= grade for grade in range(1, num_grades)]
-    points = [max(_probable(scores, right), _precise(scores, right)) for right in are_right]
+    points = [_reliable(scores, grades >= grade) for grade in range(1, num_grades)]
     return tuple(np.maximum.accumulate(points).tolist())
 
 
@@ -69,13 +68,18 @@ def reliable_shares(hits: Hits, cut_points: CutPoints) -> tuple[float, ...]:
     points = [0.0]
     for grade in range(1, len(cut_points.scores) + 1):
         counted = by_score >= grade
-        point = _precise(shares[counted], grades[counted] >= grade)
+        point = _reliable(shares[counted], grades[counted] >= grade)
         points.append(max(points[-1], min(point, _BELOW_THE_FIRST)))
     return tuple(points[1:])
 
 
+def _reliable(scores: np.ndarray, is_right: np.ndarray) -> float:
+    """The score from which on hits are more probably right than wrong, and `PRECISION` of them."""
+    return max(_probable(scores, is_right), _precise(scores, is_right)) if len(scores) else BEYOND
+
+
 def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
-    """The score at which a first hit is as probably right as wrong."""
+    """The score at which a hit is as probably right as wrong."""
     mean, deviation = float(np.mean(scores)), float(np.std(scores)) or 1.0
     standard = (scores.astype(np.float64) - mean) / deviation
     (slope,), bias = _logistic(standard[:, np.newaxis], is_right)
@@ -88,7 +92,7 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
 
 
 def _precise(scores: np.ndarray, is_right: np.ndarray) -> float:
-    """The lowest score above which `PRECISION` of first hits are right; `BEYOND` without one."""
+    """The lowest score above which `PRECISION` of hits are right; `BEYOND` without one."""
     values, place = np.unique(scores.astype(np.float32), return_inverse=True)
     number, right = (
         np.bincount(place, of_each)[::-1].cumsum()[::-1] for of_each in (None, is_right)
