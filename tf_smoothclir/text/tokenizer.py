@@ -25,13 +25,12 @@ Tokens, in any script:
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.utils import composition
-from tf_smoothclir.utils.parallel import text_batches
 
 # The classes Z and Cc and the zero-width space, but not the plain space, which stays as it is:
 # rewriting a match costs far more than skipping a character.
@@ -218,13 +217,3 @@ def tokenize(texts: tf.Tensor, max_tokens: int, pretokenized: bool = False) -> t
     return tf.RaggedTensor.from_value_rowids(
         tokens, rows, nrows=tf.size(texts, tf.int64), validate=False
     )
-
-
-def tokenized_lines(
-    texts: Iterable[str], max_tokens: int, pretokenized: bool = False
-) -> Iterator[str]:
-    """Yields the tokens of each text, which contain no white space, joined by single spaces."""
-    for batch in text_batches(texts):
-        tokens = tokenize(tf.constant(batch, tf.string), max_tokens, pretokenized)
-        for line in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy():
-            yield line.decode()
