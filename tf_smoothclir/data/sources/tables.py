@@ -1,13 +1,7 @@
 """The one reader of tables: TSV, CSV, JSONL and Parquet, whose columns have names.
 
-| kind | names of columns |
-| --- | --- |
-| `.tsv` | those of the first line, if it has names of columns; else the order of the role |
-| `.csv` | those of the first line; separated by commas or semicolons, quoted where needed |
-| `.jsonl` | those of the fields of each object |
-| `.parquet` | those of its columns |
-
-All but Parquet may be compressed (`.gz`). `columns` says which names a column may have.
+A TSV file whose first line has no names of columns has those of the role, in its order. All but
+Parquet may be compressed (`.gz`). `columns` says which names a column may have.
 """
 
 import csv
