@@ -21,7 +21,7 @@ from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, pruned
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.word_classes import WordClasses
+from tf_smoothclir.lexical.word_classes import WordClasses, word_classes
 from tf_smoothclir.lexical.words import FLAT, PositionProfile, Words
 from tf_smoothclir.utils import sparse as sp
 
@@ -141,7 +141,8 @@ class TrainingPairs:
 
     @functools.cached_property
     def _classes(self) -> WordClasses:
-        return WordClasses.of(self._texts.vocabularies, self._texts.spelling.shape[::-1])
+        sizes = self._texts.spelling.shape[::-1]
+        return WordClasses(*map(word_classes, self._texts.vocabularies, sizes))
 
     @property
     def plain_choices(self) -> TableChoices:

@@ -24,11 +24,6 @@ class WordClasses(NamedTuple):
     queries: np.ndarray  # `[query words]` int32
     documents: np.ndarray  # `[document words]` int32
 
-    @classmethod
-    def of(cls, vocabularies: Sequence[Sequence[str]], sizes: Sequence[int]) -> WordClasses:
-        """The classes of `sizes` words of queries and of documents, which these begin with."""
-        return cls(*map(word_classes, vocabularies, sizes))
-
     def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> Ties:
         """The cells of classes that cells `[document word, query word]` are in."""
         number, sizes = len(rows), (self.queries.max() + 1, self.documents.max() + 1)
