@@ -167,11 +167,7 @@ class Alignments:
         return logs
 
     def learn_counts(
-        self,
-        pair_weights: np.ndarray,
-        rounds: int = ROUNDS,
-        *,
-        agreement: np.ndarray | None = None,
+        self, pair_weights: np.ndarray, agreement: np.ndarray | None = None
     ) -> Iterator[sp.csr_array]:
         """Yields c(w, t) of the last round of EM for each table by `[pairs, tables]` weights."""
         # The shares of agreement are `[pairs]`, the a of each pair.
@@ -184,7 +180,7 @@ class Alignments:
         expected = table.copy()
         totals: list[tuple[np.ndarray, np.ndarray]] = []  # of the rows and columns of each table
         tied = self.ties.cells.astype(np.intp)
-        for one_round in range(rounds):
+        for one_round in range(ROUNDS):
             agrees = agreement is not None and one_round >= PLAIN_ROUNDS
             totals.clear()
             if one_round and len(tied):
