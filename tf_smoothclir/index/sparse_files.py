@@ -1,7 +1,5 @@
 """Sparse rows on disk, and memory-mapped postings that bound their values."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

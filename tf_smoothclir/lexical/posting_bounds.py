@@ -5,8 +5,6 @@ the scores of the few documents whose bounds are high from their rows (Broder et
 query evaluation using a two-level retrieval process", CIKM 2003). Ranks and scores are exact.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 

@@ -12,8 +12,6 @@ what says nothing about a subject: punctuation, and words with P(w) above `_STOP
 `_TIMES` the mean of the words of training queries, where these are few.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence
