@@ -92,7 +92,7 @@ class LexicalHalf:
     name = "lexical"
 
     def __init__(self, parts: LexicalParts):
-        self._parts = parts
+        self._parts, self._known = parts, len(parts.model.background)
         self._feedback = bool(parts.feedback or parts.model.feedback)
         self._lacks_languages = False
 
@@ -114,10 +114,6 @@ class LexicalHalf:
         passages, rows = half.passages_of(positions)
         counts = self._counts(self._parts.document_words(documents)) if self._feedback else None
         return LexicalRows(half.impacts(rows), counts, passages)
-
-    @property
-    def _known(self) -> int:
-        return len(self._parts.model.background)
 
     def _counts(self, words: Words) -> sp.csr_array:
         """Counts of the words that the model knows, `[documents, document words]` float32."""

@@ -30,13 +30,8 @@ class Validation:
         lists = candidate_lists(retrieval_set, "validation", negatives=_NEGATIVES, seed=13)
         hashes = hash_ids([retrieval_set.query_ids[row] for row in lists.query_rows])
         self._chosen = np.sort(np.argsort(hashes, kind="stable")[:most_queries])
-        self._lists = lists
-        self._set = retrieval_set
-
-    @property
-    def query_rows(self) -> np.ndarray:
-        """`[queries]`, the rows of the queries that are measured."""
-        return self._lists.query_rows[self._chosen]
+        self.query_rows = lists.query_rows[self._chosen]  # of the queries that are measured
+        self._lists, self._set = lists, retrieval_set
 
     def __call__(self, rows: ScoreRows) -> float:
         """Measures one ranking, by the scores of all documents."""
