@@ -7,12 +7,10 @@ count that stand in at most a tenth of all texts, and of documents only the firs
 changes nothing, and costs several times as much.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -87,7 +85,7 @@ class TrainingPairs:
         # Off the diagonal, of pairs with those of lower grades or without; one, as they are large.
         self._latest: tuple[bool, Alignments] | None = None
 
-    def of_passages(self, mates: Words) -> TrainingPairs:
+    def of_passages(self, mates: Words) -> Self:
         """The same pairs with passages, `[pairs]`, for the mates."""
         of_passages = copy.copy(self)
         of_passages._read(mates)

@@ -5,8 +5,6 @@ languages ("Character N-Gram Tokenization for European Language Text Retrieval",
 Retrieval 2004).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +14,14 @@ from tf_smoothclir.lexical.sparse_tables import cells
 from tf_smoothclir.utils import sparse as sp
 
 CLASS_LETTERS = 5  # 4 serve as well; 3 and 6, small sets in Estonian and Kazakh less
+
+
+class Ties(NamedTuple):
+    """Entries of a table that have one probability: those of one cell of classes."""
+
+    cells: np.ndarray  # `[entries]` int32, the cell of each
+    rows: np.ndarray  # `[cells]` int32, the class of document words of each
+    columns: np.ndarray  # the same of query words
 
 
 class WordClasses(NamedTuple):
@@ -35,14 +41,6 @@ class WordClasses(NamedTuple):
         of_cells = np.empty(number, np.int32)
         of_cells[by_column.data] = places
         return Ties(of_cells, of_documents, of_queries)
-
-
-class Ties(NamedTuple):
-    """Entries of a table that have one probability: those of one cell of classes."""
-
-    cells: np.ndarray  # `[entries]` int32, the cell of each
-    rows: np.ndarray  # `[cells]` int32, the class of document words of each
-    columns: np.ndarray  # the same of query words
 
 
 def word_classes(words: Sequence[str], size: int) -> np.ndarray:
