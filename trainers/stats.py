@@ -3,7 +3,6 @@
 A document is partly relevant if its grade is 1 or more, but not the highest one.
 """
 
-import dataclasses
 import json
 
 from absl import flags
@@ -18,22 +17,21 @@ setting_flags.define_settings(["data"])
 
 def main(_argv) -> None:
     """Prints the statistics of the set."""
+    from tf_smoothclir.data import statistics
     from tf_smoothclir.data.sources.opening import query_log_of
-    from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
     from tf_smoothclir.training.evaluated_sets import set_of_other_grades
     from tf_smoothclir.utils.printing import print_table
 
     data = setting_flags.settings_from_flags().data
     # Finds errors in the set before anything is printed.
     loaded = set_of_other_grades(query_log_of(data), data.split_seed)
-    statistics = collection_statistics(loaded)
+    counted = statistics.collection_statistics(loaded)
     if _JSON.value:
-        print(json.dumps(dataclasses.asdict(statistics), indent=2))
+        print(json.dumps(counted, indent=2))
         return
-    print_table(
-        TABLE_1, [statistics.table_1(str(loaded.document_languages))], title=statistics.name
-    )
-    print_table(["", statistics.name], statistics.details())
+    row = statistics.table_1(counted, str(loaded.document_languages))
+    print_table(statistics.TABLE_1, [row], title=counted["name"])
+    print_table(["", counted["name"]], statistics.details(counted))
 
 
 def run() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text.tokenizer import tokenized_lines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RivalTexts:
 
 
 def _lines(texts: Iterable[str], max_tokens: int) -> list[str]:
-    return list(tokenized_lines(texts, max_tokens))
+    return [" ".join(tokens_of(text)[:max_tokens]) for text in texts]
 
 
 def numbered(lines: Iterable[str]) -> dict[str, int]:

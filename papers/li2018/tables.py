@@ -59,10 +59,10 @@ def _table_1(page: Page) -> Written:
     counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     row = (
         study.name,
-        f"{counted.documents:,}",
-        f"{counted.document_vocabulary:,}",
-        f"{counted.document_length_mean:.1f}",
-        f"{counted.queries:,}",
+        f"{counted['documents']:,}",
+        f"{counted['document_vocabulary']:,}",
+        f"{counted['document_length_mean']:.1f}",
+        f"{counted['queries']:,}",
     )
     columns = ("collection", "N_d", "N_w", "DL_avg", "N_q")
     theirs = tuple((name, *counts) for name, counts in PAPER_COLLECTIONS.items())

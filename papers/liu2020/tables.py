@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.statistics import collection_statistics
+from tf_smoothclir.data.statistics import collection_statistics, details, table_1
 from tf_smoothclir.evaluation.report import RULE_NAMES
 from tf_smoothclir.papers.laboratory.experiment import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics, test_note
@@ -30,8 +30,8 @@ _FAILED = Written([], notes=["Every run has failed."])
 def _statistics(page: Page) -> Written:
     study = page.study
     counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
-    counts = zip(("queries", "SR/Q", "documents"), counted.table_1("")[1:])
-    table = Table("Statistics", ("", study.name), (*counts, *map(tuple, counted.details())))
+    counts = zip(("queries", "SR/Q", "documents"), table_1(counted, "")[1:])
+    table = Table("Statistics", ("", study.name), (*counts, *map(tuple, details(counted))))
     return Written([table, *paper.paper_tables("table1", study.is_published)], csv=table.csv())
 
 

@@ -170,7 +170,8 @@ def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_kno
 def test_towers_count_if_they_add_enough(texts, monkeypatch, gain, alone, early, expected):
     others = np.full((QUERIES, 3), 0.5)
     measured = [others, others + np.resize(gain, QUERIES)[:, np.newaxis]]
-    monkeypatch.setattr(Validation, "of_variants", lambda *_: [0.5, 0.5, 0, 0, 0, alone])
+    of_shares = [0.5, 0.5, 0, 0, 0, alone]
+    monkeypatch.setattr(_Learner, "_qualities", lambda *_: of_shares)
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
     rows = rows_of(*np.ones((2, QUERIES, 30), np.float32))
     assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early) == expected

@@ -216,7 +216,7 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
 
 def search(index):
     half = index.half("lexical")
-    for words in np.arange(1, half.impacts(np.arange(0)).shape[1])[:, np.newaxis]:
+    for words in np.arange(1, half._known)[:, np.newaxis]:
         similarity = half.feedback(5.0).similarity(np.arange(len(index)), 1 + half.bounds(words))
         similarity.at_most(TERMS)
     return [index.documents[place] for place in range(len(index))]

@@ -23,7 +23,7 @@ from tf_smoothclir.lexical import learning, pseudo_queries, training_pairs, vali
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import LexicalTexts, TableLearner
 from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs, TableChoices
-from tf_smoothclir.lexical.validation import Validation, is_better
+from tf_smoothclir.lexical.validation import Validation, is_better, quality
 from tf_smoothclir.lexical.word_weights import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.words import FLAT, PositionProfile
 from tf_smoothclir.protocols import scorer
@@ -439,7 +439,8 @@ def test_it_is_the_mean_of_two_metrics(strength, queries_at_once, monkeypatch):
 
 def test_variants_have_the_measures_that_each_has_alone():
     rows, validation = [scores_of(strength) for strength in (0, 1, 0.3)], Validation(SET)
-    found = validation.of_variants(lambda query_rows: (one(query_rows) for one in rows))
+    measured = validation.per_query(lambda query_rows: (one(query_rows) for one in rows))
+    found = list(map(quality, measured))
     assert found == [validation(one) for one in rows]
     assert found[0] < found[2] < found[1]
 

@@ -4,6 +4,7 @@ import collections
 import itertools
 import math
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -229,7 +230,8 @@ def learned(queries, documents, rounds, weights=None):
     # Fewer words of queries than of documents, so that neither stands for the other.
     alignments = Alignments.of(counts(*queries, size=5), shares(*documents, size=10))
     weights = np.ones(len(queries)) if weights is None else weights
-    (found,) = alignments.learn_counts(weights[:, None], rounds)
+    with mock.patch("tf_smoothclir.lexical.ibm_model_1.ROUNDS", rounds):
+        (found,) = alignments.learn_counts(weights[:, None])
     return rows_of_1(found).toarray()
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cases import cases
 from tf_smoothclir.data import token_cache
 from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
-from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
+from tf_smoothclir.text.tokenizer import tokenize
 
 SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
 INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
@@ -97,11 +97,7 @@ SCRIPTS = {
 }
 
 
-def lines(text):
-    return next(tokenized_lines([text], 1_000_000)).split()
-
-
-@cases("read", tokens, tokens_of, lines)
+@cases("read", tokens, tokens_of)
 @cases("text, expected", *SCRIPTS.values(), ids=SCRIPTS.keys())
 def test_all_readers_have_one_table_of_scripts(text, expected, read):
     assert read(text) == expected

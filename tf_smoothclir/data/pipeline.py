@@ -66,7 +66,10 @@ class Pipeline(abc.ABC):
         rows = {"query": queries, "document": documents}
         tokens = {role: stored_tokens(*self._stores[role], rows[role]) for role in ROLES}
         if self._both_at_once:  # the n-grams of queries and documents are the same
-            return model_inputs.JoinedTexts(tower_tokens(_joined(**tokens), self._ngrams["query"]))
+            query, document = tokens.values()
+            document = document._replace(texts=document.texts + tf.size(query.lengths))
+            joined = Tokens(*(tf.concat(parts, axis=0) for parts in zip(query, document)))
+            return model_inputs.JoinedTexts(tower_tokens(joined, self._ngrams["query"]))
         return model_inputs.SeparateTexts(
             **{role: tower_tokens(tokens[role], self._ngrams[role]) for role in ROLES}
         )
@@ -203,12 +206,6 @@ def tower_tokens(
     # N-grams are stored by word id; each different word of the batch brings its own once.
     words = DistinctTokens.of(tokens)
     return SubwordTokens(*words, DistinctTokens.of(stored_tokens(*ngrams, words.distinct)))
-
-
-def _joined(query: Tokens, document: Tokens) -> Tokens:
-    """The tokens of all queries, then those of all documents."""
-    document = document._replace(texts=document.texts + tf.size(query.lengths))
-    return Tokens(*(tf.concat(parts, axis=0) for parts in zip(query, document)))
 
 
 def ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:

@@ -1,12 +1,12 @@
 """Statistics of a retrieval set: Table 1 of the paper and more."""
 
-import dataclasses
 import functools
 import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,76 +19,59 @@ PERCENTILES = (25, 50, 75, 90, 99, 100)
 TABLE_1 = ("Language", "Queries", "Partly relevant documents per query", "Documents")
 
 
-@dataclasses.dataclass(frozen=True)
-class CollectionStatistics:
-    """Counts of a retrieval set."""
-
+def collection_statistics(retrieval_set: RetrievalSet) -> dict[str, Any]:
+    """Counts a set, streaming its texts once; judgments that were skipped do not count."""
     # "Partly relevant" (the paper's SR): from grade 1 to below the highest. A percentile is the
     # smallest value that at least that share does not exceed. Lengths count what white space
     # separates, and each character of a script without spaces. Without queries, all is 0.
-
-    name: str
-    queries: int
-    documents: int
-    partly_relevant_mean: float  # documents per query, the paper's SR/Q
-    without_partly_relevant: float  # share of the queries, 0..1
-    partly_relevant_percentiles: tuple[int, ...]  # documents per query, at each of `PERCENTILES`
-    query_length_mean: float
-    query_length_median: int
-    document_length_mean: float
-    document_length_median: int
-    query_vocabulary: int  # lower-cased words that occur at least twice
-    document_vocabulary: int
-    splits: dict[str, int] | None  # split -> queries; None if the set has none of its own
-
-    def table_1(self, language: str) -> list[str]:
-        """The cells of the columns `TABLE_1`."""
-        counts = f"{self.queries:,}", f"{self.partly_relevant_mean:.1f}", f"{self.documents:,}"
-        return [language, *counts]
-
-    def details(self) -> list[list[str]]:
-        """Statistics besides those of Table 1: rows of a name and a value."""
-        splits = "none"
-        if self.splits is not None:
-            splits = " / ".join(f"{self.splits.get(split, 0):,}" for split in SPLITS)
-        percentiles = " / ".join(f"{value:,}" for value in self.partly_relevant_percentiles)
-        of_queries = " / ".join(map(str, PERCENTILES))
-        return [
-            ["queries without partly relevant documents", f"{self.without_partly_relevant:.1%}"],
-            [f"partly relevant documents, percentiles {of_queries}", percentiles],
-            ["words of a query, mean", f"{self.query_length_mean:,.1f}"],
-            ["words of a query, median", f"{self.query_length_median:,}"],
-            ["words of a document, mean", f"{self.document_length_mean:,.1f}"],
-            ["words of a document, median", f"{self.document_length_median:,}"],
-            ["query vocabulary", f"{self.query_vocabulary:,}"],
-            ["document vocabulary", f"{self.document_vocabulary:,}"],
-            ["train / validation / test queries", splits],
-        ]
-
-
-def collection_statistics(retrieval_set: RetrievalSet) -> CollectionStatistics:
-    """Counts a set, streaming its texts once; judgments that were skipped do not count."""
     source, grades = retrieval_set.source, retrieval_set.grades
     query_lengths, query_vocabulary = _count_texts(source.queries())
     document_lengths, document_vocabulary = _count_texts(source.documents())
     rows = retrieval_set.query_rows[(grades > 0) & (grades < grades.max(initial=0))]
     partly_relevant = np.bincount(rows, minlength=len(query_lengths))
     splits = source.splits()
-    return CollectionStatistics(
-        name=source.name,
-        queries=len(query_lengths),
-        documents=len(document_lengths),
-        partly_relevant_mean=_mean(partly_relevant),
-        without_partly_relevant=_mean(partly_relevant == 0),
-        partly_relevant_percentiles=tuple(_percentile(partly_relevant, p) for p in PERCENTILES),
-        query_length_mean=_mean(query_lengths),
-        query_length_median=_percentile(query_lengths, 50),
-        document_length_mean=_mean(document_lengths),
-        document_length_median=_percentile(document_lengths, 50),
-        query_vocabulary=query_vocabulary,
-        document_vocabulary=document_vocabulary,
-        splits=None if splits is None else dict(Counter(splits.values())),
-    )
+    return {
+        "name": source.name,
+        "queries": len(query_lengths),
+        "documents": len(document_lengths),
+        "partly_relevant_mean": _mean(partly_relevant),  # documents per query, the paper's SR/Q
+        "without_partly_relevant": _mean(partly_relevant == 0),  # share of the queries, 0..1
+        # Documents per query, at each of `PERCENTILES`.
+        "partly_relevant_percentiles": [_percentile(partly_relevant, p) for p in PERCENTILES],
+        "query_length_mean": _mean(query_lengths),
+        "query_length_median": _percentile(query_lengths, 50),
+        "document_length_mean": _mean(document_lengths),
+        "document_length_median": _percentile(document_lengths, 50),
+        "query_vocabulary": query_vocabulary,  # lower-cased words that occur at least twice
+        "document_vocabulary": document_vocabulary,
+        # Split -> queries; None if the set has none of its own.
+        "splits": None if splits is None else dict(Counter(splits.values())),
+    }
+
+
+def table_1(counted: Mapping[str, Any], language: str) -> list[str]:
+    """The cells of the columns `TABLE_1`, by `collection_statistics`."""
+    mean = f"{counted['partly_relevant_mean']:.1f}"
+    return [language, f"{counted['queries']:,}", mean, f"{counted['documents']:,}"]
+
+
+def details(counted: Mapping[str, Any]) -> list[list[str]]:
+    """Statistics besides those of Table 1: rows of a name and a value."""
+    splits = "none"
+    if counted["splits"] is not None:
+        splits = " / ".join(f"{counted['splits'].get(split, 0):,}" for split in SPLITS)
+    percentiles = " / ".join(f"{value:,}" for value in counted["partly_relevant_percentiles"])
+    without, asked = f"{counted['without_partly_relevant']:.1%}", " / ".join(map(str, PERCENTILES))
+    rows = [
+        ["queries without partly relevant documents", without],
+        [f"partly relevant documents, percentiles {asked}", percentiles],
+    ]
+    for role in ("query", "document"):
+        rows.append([f"words of a {role}, mean", f"{counted[f'{role}_length_mean']:,.1f}"])
+        rows.append([f"words of a {role}, median", f"{counted[f'{role}_length_median']:,}"])
+    for role in ("query", "document"):
+        rows.append([f"{role} vocabulary", f"{counted[f'{role}_vocabulary']:,}"])
+    return [*rows, ["train / validation / test queries", splits]]
 
 
 def _count_texts(texts: Iterable[Text]) -> tuple[np.ndarray, int]:

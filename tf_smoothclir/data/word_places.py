@@ -4,8 +4,6 @@ The vectors are made from the judged pairs alone, by random indexing of parallel
 and Karlgren 2005): words that occur in the same pairs get similar vectors, on whichever side.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
@@ -21,6 +19,22 @@ from tf_smoothclir.utils import sparse as sp
 
 _TEXTS_PER_CHUNK = 1 << 14
 _ALL = slice(None)
+
+
+@dataclasses.dataclass(frozen=True)
+class OccurrencesOfNgrams:
+    """The words that n-grams are part of, and how often these occur."""
+
+    words: np.ndarray  # `[pairs of word and n-gram]`
+    buckets: np.ndarray  # `[pairs of word and n-gram]`, sorted
+    counts: np.ndarray  # `[buckets]`, the sum over the words
+
+    def sums(self, of_words: np.ndarray) -> np.ndarray:
+        """`[buckets, dim]` float32, the sum over the words of an n-gram."""
+        number = len(self.counts)
+        return np.asarray(
+            tf.sparse.segment_sum(of_words, self.words, self.buckets, num_segments=number)
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,22 +69,6 @@ class Occurrences:
         of_words = of_words[order]
         counts = np.bincount(of_words, self.counts[words], minlength=buckets)
         return OccurrencesOfNgrams(words, of_words, counts)
-
-
-@dataclasses.dataclass(frozen=True)
-class OccurrencesOfNgrams:
-    """The words that n-grams are part of, and how often these occur."""
-
-    words: np.ndarray  # `[pairs of word and n-gram]`
-    buckets: np.ndarray  # `[pairs of word and n-gram]`, sorted
-    counts: np.ndarray  # `[buckets]`, the sum over the words
-
-    def sums(self, of_words: np.ndarray) -> np.ndarray:
-        """`[buckets, dim]` float32, the sum over the words of an n-gram."""
-        number = len(self.counts)
-        return np.asarray(
-            tf.sparse.segment_sum(of_words, self.words, self.buckets, num_segments=number)
-        )
 
 
 def vectors_of(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -1,20 +1,8 @@
 """What a family is: one way to rank, from learning to search.
 
-```python
-class Overlap(Family):
-    def scorer(self, model, documents):
-        words = [set(text.split()) for text in documents]
-        return lambda queries: np.array(
-            [[len(own & {*query.split()}) for own in words] for query in queries], np.float32
-        )
-
-
-plugins.register("family", "overlap", Overlap, help="words that two texts share.")
-```
-
-That is enough for `--retriever=overlap`: such a family is trained, evaluated, exported, indexed,
-searched, explained and served by what stands here. One that learns says so in `learn`. The families
-of this package replace more of it: by vectors, postings and graphs, which are faster.
+With `scorer` alone, one is trained, evaluated, exported, indexed, searched, explained and served by
+what stands here (`docs/retrievers.md` has an example). One that learns says so in `learn`. The
+families of this package replace more of it: by vectors, postings and graphs, which are faster.
 
 What takes long to load, as TensorFlow does, is imported where it is needed: a search needs none of
 it.

@@ -94,16 +94,12 @@ class EncodedSet:
     ) -> Self:
         """Encodes texts of a set, or finds their vectors, but for `documents` that are known."""
         # The student, if there is one, encodes the queries.
-        if isinstance(encoder, VectorFile):
-            queries = encoder.vectors("query", [text.id for text in source.queries()])
-            if documents is None:
-                documents = encoder.vectors("document", [text.id for text in source.documents()])
-            return cls(encoder.name, queries, documents)
-        store = store_of(encoder, cache_dir)
+        is_file = isinstance(encoder, VectorFile)
+        store = encoder if is_file else store_of(encoder, cache_dir)
         # All texts are read first: encoding takes long, and a fault in them ends it.
-        queries = [text.text for text in source.queries()]
-        if documents is None:
-            texts = [text_read(text, titles=True) for text in source.documents()]
+        queries = [text.id if is_file else text.text for text in source.queries()]
+        read = source.documents() if documents is None else ()
+        texts = [text.id if is_file else text_read(text, titles=True) for text in read]
         vectors = student.encoder.encode(queries) if student else store.vectors("query", queries)
         if documents is None:
             documents = store.vectors("document", texts)

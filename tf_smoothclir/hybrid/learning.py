@@ -78,7 +78,7 @@ class _Learner:
         chosen = {name: getattr(others, name) for name in ("encoder_share", "feedback")}
         without = dataclasses.replace(self._lexical_alone, **chosen)
         fusions = [without, *(without.with_share("dense", share) for share in _EARLY_SHARES)]
-        alone, *shared = self._sample.of_variants(functools.partial(self._fused, fusions))
+        alone, *shared = self._qualities(fusions)
         # Feedback, which takes most of the time, changes little of which share is best.
         compared = without, fusions[1 + int(np.argmax(shared))]
         before, after = self._sample.per_query(lambda rows: self._scores(compared, rows))
@@ -87,6 +87,10 @@ class _Learner:
         if early:
             return gain >= _ANY_GAIN or shared[-1] >= alone - _FAR_BEHIND
         return gain >= _WORTH and is_better(after, before)
+
+    def _qualities(self, fusions: Sequence[Fusion]) -> list[float]:
+        """Measures of fusions without feedback."""
+        return [*map(quality, self._sample.per_query(functools.partial(self._fused, fusions)))]
 
     def best_fusions(self) -> list[Fusion]:
         """The lexical model alone, and the best of two parts, and of three, without feedback."""
@@ -100,7 +104,7 @@ class _Learner:
             )
             fusions = dict.fromkeys([*bases, *extended])
             new = [one for one in fusions if one not in qualities]
-            qualities |= zip(new, self._sample.of_variants(functools.partial(self._fused, new)))
+            qualities |= zip(new, self._qualities(new))
             # Stable: of equal ones the earlier, and the parts alone come first.
             bases = sorted(qualities, key=lambda one: -qualities[one])[:_BEST_FUSIONS]
             chosen += bases

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -70,35 +71,14 @@ class LexicalNote:
     passages: int = 0
 
 
-@dataclasses.dataclass(frozen=True)
-class SharedColumns(Rows):
+def _with_shared_columns(rows: Rows, known: int) -> Iterator[sp.csr_array]:
     """Rows of impacts of which new words share a few columns, for the bounds of many documents."""
-
-    rows: Rows
-    known: int  # columns of words that the model knows
-
-    @classmethod
-    def of(cls, rows: Rows, known: int) -> SharedColumns:
-        """The same rows with other columns."""
-        return cls(rows.ends, rows, known)
-
-    def entries(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        ids, values, lengths = self.rows.entries(rows)
-        new = np.flatnonzero(ids >= self.known)
-        owners = np.searchsorted(np.cumsum(lengths), new, side="right")
-        columns = shared_columns(ids[new], self.known)
-        # Of new words of a row that share a column, the first has the sum.
-        cells = owners * np.int64(_ALL) + columns
-        _, first, places = np.unique(cells, return_index=True, return_inverse=True)
-        kept = np.ones(len(ids), bool)
-        kept[np.delete(new, first)] = False
-        ids, values, sums = ids.copy(), values.copy(), np.bincount(places, values[new])
-        ids[new], values[new[first]] = columns, sums
-        dropped = np.bincount(np.delete(owners, first), minlength=len(lengths))
-        return ids[kept], values[kept], lengths - dropped
-
-    def _parts(self, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.rows._parts(begins, lengths)
+    for some in matrices(rows, _ALL):
+        columns = shared_columns(some.indices, known)
+        shape = some.shape[0], known + _SHARED
+        shared = sp.csr_array((some.data, columns, some.indptr), shape=shape)
+        shared.sum_duplicates()
+        yield shared
 
 
 def shared_columns(words: np.ndarray, known: int) -> np.ndarray:
@@ -112,7 +92,7 @@ class LexicalHalf:
     name = "lexical"
 
     def __init__(self, parts: LexicalParts):
-        self._parts = parts
+        self._parts, self._known = parts, len(parts.model.background)
         self._feedback = bool(parts.feedback or parts.model.feedback)
         self._lacks_languages = False
 
@@ -134,10 +114,6 @@ class LexicalHalf:
         passages, rows = half.passages_of(positions)
         counts = self._counts(self._parts.document_words(documents)) if self._feedback else None
         return LexicalRows(half.impacts(rows), counts, passages)
-
-    @property
-    def _known(self) -> int:
-        return len(self._parts.model.background)
 
     def _counts(self, words: Words) -> sp.csr_array:
         """Counts of the words that the model knows, `[documents, document words]` float32."""
@@ -168,9 +144,8 @@ class LexicalHalf:
         new_words = _new_words(impacts, self._known)
         with open_to_write(directory / _NEW_WORDS) as file:
             write_array(file, new_words, "<i4")
-        if len(new_words):
-            impacts = SharedColumns.of(impacts, self._known)
-        lengths = column_lengths(impacts, self._known + _SHARED)
+        chunks = functools.partial(_with_shared_columns, impacts, self._known)
+        lengths = column_lengths(chunks(), len(impacts), self._known + _SHARED)
         most = self._parts.text.read_tokens("document")
         cut = f", at most {most} words of each," if most < WHOLE_DOCUMENT else ""
         passages = f"{len(documents)} documents{cut} in {len(impacts)} passages"
@@ -186,7 +161,7 @@ class LexicalHalf:
                 f"New words, which no text of the training has: {len(new_words)}. They are found as"
                 " they are spelled, and have no translation."
             )
-        write_postings(directory, _IMPACTS, impacts, lengths)
+        write_postings(directory, _IMPACTS, chunks, len(impacts), lengths)
         has_passages = len(impacts) > len(documents)
         if not has_passages:
             (directory / _PASSAGES).unlink()
@@ -198,13 +173,15 @@ class LexicalHalf:
         return dataclasses.asdict(LexicalNote(summary, total, self._feedback, passages))
 
     def _write_vectors(self, directory: Path, documents: DocumentStore) -> None:
-        words, counts = self._parts.document_reader.size, open_rows(directory, _COUNT_ROWS)
-        lengths = column_lengths(counts, words)
-        of_words = rarity(lengths.sum(axis=1), len(documents))
+        words, number = self._parts.document_reader.size, len(documents)
+        counts = functools.partial(matrices, open_rows(directory, _COUNT_ROWS), words)
+        lengths = column_lengths(counts(), number, words)
+        of_words = rarity(lengths.sum(axis=1), number)
         with sparse_writer(directory, _VECTORS) as write:
-            for chunk in matrices(counts, words):
+            for chunk in counts():
                 write(tf_idf(chunk, of_words))
-        write_postings(directory, _TERMS, open_rows(directory, _VECTORS), lengths)
+        vectors = functools.partial(matrices, open_rows(directory, _VECTORS), words)
+        write_postings(directory, _TERMS, vectors, number, lengths)
 
     def differences(self, there: dict) -> str:
         """None: a table has one way to be indexed."""

@@ -1,12 +1,10 @@
 """Sparse rows on disk, and memory-mapped postings that bound their values."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +26,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 
 _ROWS_AT_ONCE = 1 << 14
 _ENTRY = np.dtype([("id", "<i4"), ("value", "<f4")])  # of a row
+Chunks = Callable[[], Iterator[sp.csr_array]]  # of rows, one after the other, for each call
 
 
 @contextlib.contextmanager
@@ -88,11 +87,11 @@ def matrix_of(rows: Rows, some: np.ndarray, columns: int) -> sp.csr_array:
     return sp.csr_array((values, ids, ends_of(lengths)), shape=(len(some), columns))
 
 
-def column_lengths(rows: Rows, columns: int) -> np.ndarray:
-    """Number of rows that have each column, `[columns, blocks of rows]` int64."""
-    blocks, first = blocks_of(len(rows)), 0
+def column_lengths(chunks: Iterable[sp.csr_array], rows: int, columns: int) -> np.ndarray:
+    """Number of rows that have each column, `[columns, blocks of rows]` int64, of all chunks."""
+    blocks, first = blocks_of(rows), 0
     lengths = np.zeros(columns * blocks, np.int64)
-    for some in matrices(rows, columns):
+    for some in chunks:
         block_numbers = np.arange(first, first + some.shape[0]) // BLOCK
         lists = some.indices * blocks + np.repeat(block_numbers, np.diff(some.indptr))
         lengths += np.bincount(lists, minlength=len(lengths))
@@ -100,15 +99,16 @@ def column_lengths(rows: Rows, columns: int) -> np.ndarray:
     return lengths.reshape(columns, blocks)
 
 
-def write_postings(directory: Path, name: str, rows: Rows, lengths: np.ndarray) -> None:
+def write_postings(
+    directory: Path, name: str, chunks: Chunks, rows: int, lengths: np.ndarray
+) -> None:
     """Writes the postings of rows into a directory; `lengths` are those of `column_lengths`."""
 
     def allocate(field: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
         return map_array(directory / f"{name}.{field}", dtype, shape, mode="w+")
 
-    largest = max((some.data.max(initial=0) for some in matrices(rows, len(lengths))), default=0)
-    chunks = matrices(rows, len(lengths))
-    postings = filled_bounds(chunks, lengths, len(rows), step_of(largest), allocate)
+    largest = max((some.data.max(initial=0) for some in chunks()), default=0)
+    postings = filled_bounds(chunks(), lengths, rows, step_of(largest), allocate)
     for field, array, dtype in (
         ("ends", postings.rare.ends, "<i8"),
         ("common", postings.common, "<i4"),

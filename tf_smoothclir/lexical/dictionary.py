@@ -1,22 +1,12 @@
 """Translation tables from a file: a person's dictionary, or the output of a word aligner.
 
-One entry a line, columns separated by tabs or by spaces:
-
-    word translation               MUSE, and simple dictionaries
-    word translation probability   GIZA++ (*.actual.ti.final)
-    word translation logarithm     fast_align -p
-
-Every number is P(translation | word), or its natural logarithm where a number is negative. The
-tokenizer reads words as it reads texts. Of entries that it reads alike, such as those in other
-letter case, the most probable one counts. Each token of a word of a script without spaces is an
-entry, a translation of several tokens shares its probability among them. Entries of several words
-are left out and counted, as are the empty words of aligners, "NULL" and "<eps>".
+`docs/lexical.md` says which formats are read, and what counts as an entry. A translation of several
+tokens shares its probability among them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import math
 import os
@@ -27,9 +17,8 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.line_files import read_lines
-from tf_smoothclir.encoder.tokenizer import is_pair, is_unspaced
+from tf_smoothclir.encoder.tokenizer import is_pair, is_unspaced, tokens_of
 from tf_smoothclir.lexical.sparse_tables import entry_rows, inverted, rows_of_1
-from tf_smoothclir.text.tokenizer import tokenized_lines
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -54,12 +43,9 @@ class Dictionary:
     def read(
         cls, path: str | os.PathLike, direction: str, pretokenized: bool = False
     ) -> Dictionary:
-        """Reads a file in one of the formats of this module."""
+        """Reads a file: a word and its translation on each line, and perhaps a number."""
         lines, words, values = _columns(Path(path))
-        read = functools.partial(
-            tokenized_lines, max_tokens=_MOST_TOKENS, pretokenized=pretokenized
-        )
-        tokens = [map(_tokens, column, read(column)) for column in words]
+        tokens = [[_tokens(word, pretokenized) for word in column] for column in words]
         numbers = _probabilities(path, lines, values)
         entries: dict[tuple[str, str], float] = {}
         left = 0
@@ -145,10 +131,10 @@ def _columns(path: Path) -> tuple[list[int], tuple[list[str], list[str]], list[f
     return lines, (first, second), values
 
 
-def _tokens(word: str, tokens: str) -> list[str]:
+def _tokens(word: str, pretokenized: bool) -> list[str]:
     """The different tokens of one word; none of several words, or of an aligner's empty word."""
     # Of scripts without spaces, pairs say more than their characters.
-    parts = tokens.split()
+    parts = tokens_of(word, pretokenized)[:_MOST_TOKENS]
     unspaced = any(map(is_unspaced, parts)) and all(token[0].isalnum() for token in parts)
     is_one = len(parts) == 1 or (unspaced and len(word.split()) == 1)
     if not is_one or word in _EMPTY_WORDS:

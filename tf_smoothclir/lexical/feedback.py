@@ -61,15 +61,11 @@ class Feedback:
 
     @classmethod
     def of(
-        cls,
-        vectors: sp.csr_array,
-        weight: float,
-        tie_order: np.ndarray | None = None,
-        depth: int = DEPTH,
+        cls, vectors: sp.csr_array, weight: float, tie_order: np.ndarray | None = None
     ) -> Feedback:
         """Takes a collection as one matrix, `[documents, words]`, of `tf_idf`; ties by row."""
         tie_order = np.arange(vectors.shape[0]) if tie_order is None else tie_order
-        return cls(SparseRows.of(vectors), Postings.of(vectors), weight, tie_order, depth)
+        return cls(SparseRows.of(vectors), Postings.of(vectors), weight, tie_order)
 
     def added_to(self, scores: np.ndarray) -> np.ndarray:
         """Scores of the whole collection with feedback, `[queries, documents]` float32."""

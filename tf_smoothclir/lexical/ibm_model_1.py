@@ -29,12 +29,10 @@ for t, with I(t | w) = c(w, t) / Σ_t' c(w, t'):
 The first rounds are without it: each direction has to know something before the other hears of it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -116,7 +114,7 @@ class Alignments:
         documents: sp.csr_array,
         diagonal: Diagonal | None = None,
         classes: WordClasses | None = None,
-    ) -> Alignments:
+    ) -> Self:
         """The alignments of pairs of a query and a document that says the same."""
         # `queries` are counts, `[pairs, query words]`; `documents` p(t | d), `[pairs, document
         # words]`, with rows that sum to 1, or to less where words are unknown.
@@ -147,7 +145,7 @@ class Alignments:
             begins=begins,
         )
 
-    def with_shares(self, documents: sp.csr_array) -> Alignments:
+    def with_shares(self, documents: sp.csr_array) -> Self:
         """The same alignments, off no diagonal, with other p(t | d) above 0 for the same words."""
         of_columns = self.matrix.indices, self.matrix.indptr
         shares = documents.data[_places(self.begins, self.matrix.indptr)].astype(np.float32)
@@ -167,11 +165,7 @@ class Alignments:
         return logs
 
     def learn_counts(
-        self,
-        pair_weights: np.ndarray,
-        rounds: int = ROUNDS,
-        *,
-        agreement: np.ndarray | None = None,
+        self, pair_weights: np.ndarray, agreement: np.ndarray | None = None
     ) -> Iterator[sp.csr_array]:
         """Yields c(w, t) of the last round of EM for each table by `[pairs, tables]` weights."""
         # The shares of agreement are `[pairs]`, the a of each pair.
@@ -184,7 +178,7 @@ class Alignments:
         expected = table.copy()
         totals: list[tuple[np.ndarray, np.ndarray]] = []  # of the rows and columns of each table
         tied = self.ties.cells.astype(np.intp)
-        for one_round in range(rounds):
+        for one_round in range(ROUNDS):
             agrees = agreement is not None and one_round >= PLAIN_ROUNDS
             totals.clear()
             if one_round and len(tied):

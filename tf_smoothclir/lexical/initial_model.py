@@ -10,8 +10,6 @@ pairs together would teach. P(w) and the weight of a query word are learned wher
 has it: those of others decide how documents of languages rank that the new data do not have.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

@@ -1,7 +1,5 @@
 """Learning a lexical model from a tokenized set; what has to be chosen is chosen on validation."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import time

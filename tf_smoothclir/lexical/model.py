@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -107,9 +107,11 @@ class LexicalModel(_Choices):
                     parts = matrix.data, matrix.indices, matrix.indptr
                     arrays |= zip((prefix + part for part in _PARTS), parts)
                 np.savez(file, **arrays)
-            names = [field.name for field in dataclasses.fields(_Choices)]
-            chosen = _Choices(**{name: getattr(self, name) for name in names})
-            files.write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))
+            files.write_json(temporary / _SETTINGS, self._chosen())
+
+    def _chosen(self) -> dict[str, Any]:
+        names = [field.name for field in dataclasses.fields(_Choices)]
+        return dataclasses.asdict(_Choices(**{name: getattr(self, name) for name in names}))
 
     @classmethod
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
@@ -126,19 +128,7 @@ class LexicalModel(_Choices):
 
     def choices(self) -> dict:
         """Choices made on validation, and their seconds, for `metrics.json`."""
-        return {
-            "translations": self.table.nnz,
-            "fields": [dataclasses.asdict(field) for field in self.fields],
-            "dictionary": self.dictionary,
-            "lower_grades": self.lower_grades,
-            "agreement": self.agreement,
-            "in_order": self.in_order,
-            "length_power": self.length_power,
-            "language_factors": self.language_factors,
-            "passage_words": self.passage_words,
-            "feedback": self.feedback,
-            "seconds": self.seconds,
-        }
+        return {"translations": self.table.nnz, **self._chosen()}
 
     def facts(self) -> dict[str, str]:
         """Facts for the run report."""

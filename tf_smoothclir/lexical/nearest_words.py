@@ -16,11 +16,6 @@ with a share of 0.3 and more, where both scripts have vowels: `seoul` finds `с�
 `от`. Words of less than four characters, or sounds, have to be the same. Words with digits are
 not compared.
 
-The least share and the length were the same within chance from 0.4 to 0.6 and from 3 to 5, and so
-were longer n-grams, on validation and test queries of sets of eight languages. Of sounds alone, a
-least share of 0.8 found fewer names in eleven languages, and so did all words of the vocabulary;
-with pairs, more names were found and fewer other words.
-
 A word without a nearest one may have two letters in each other's place, which leaves few trigrams
 of short words: `soyn` is read as `sony`.
 """
@@ -113,16 +108,13 @@ class Spellings:
         shares, number = self.trigrams.shares(word)
         if self.in_latin is not None:
             shares[self.in_latin == (_is_in_latin(word) is not None)] = 0
-        is_short, of_pairs = number < FEWEST_TRIGRAMS, self._of_pairs(word)
+        is_short, of_pairs = number < FEWEST_TRIGRAMS, np.float32(1)
+        if self.pairs is not None and not _is_without_vowels(word):
+            of_pairs = np.where(self.without_vowels, of_pairs, self.pairs.shares(word)[0])
         is_like = (shares >= (1 if is_short else self.least)) & (of_pairs >= LEAST_OF_PAIRS)
         totals = np.where(is_like & (is_short | self._are_long), shares + of_pairs, 0)
         best = int(totals.argmax())  # of equal ones the first, which is more frequent
         return best if totals[best] else NO_WORD
-
-    def _of_pairs(self, word: str) -> np.ndarray | np.float32:
-        if self.pairs is None or _is_without_vowels(word):
-            return np.float32(1)
-        return np.where(self.without_vowels, np.float32(1), self.pairs.shares(word)[0])
 
 
 class Ngrams:

@@ -5,8 +5,6 @@ the scores of the few documents whose bounds are high from their rows (Broder et
 query evaluation using a two-level retrieval process", CIKM 2003). Ranks and scores are exact.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
@@ -138,19 +136,13 @@ def may_be_best(
     # No score exceeds its bound; both are off by no more than `lost` and rounding. The `mask`
     # allows at least `depth`; `first` are likely to be among the best. The scores of `looked_at` or
     # more are computed to rule out others.
-    allowed = len(bounds) if mask is None else np.count_nonzero(mask)
-    best = _highest(bounds, min(max(depth, looked_at), allowed), mask)
+    allowed = bounds if mask is None else bounds[mask]
+    best = highest(allowed, min(max(depth, looked_at), len(allowed)))
+    if mask is not None:
+        best = np.flatnonzero(mask)[best]
     if len(first):
         best = np.union1d(best, first)
     lost += _ROUNDING_OF_SUMS * float(np.abs(bounds[best]).max(initial=0))
     least = np.partition(scores(best), -depth)[-depth] - 2 * lost
     may_be_among = bounds >= least
     return np.flatnonzero(may_be_among if mask is None else may_be_among & mask), least
-
-
-def _highest(scores: np.ndarray, depth: int, mask: np.ndarray | None) -> np.ndarray:
-    """The places of the highest scores of those that may be found; see `highest`."""
-    if mask is None:
-        return highest(scores, depth)
-    allowed = np.flatnonzero(mask)
-    return allowed[highest(scores[allowed], depth)]

@@ -9,8 +9,6 @@ such a query and its document as from a judged pair of the highest grade: words 
 no training query has met, and what the table knows of translations.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path

@@ -12,8 +12,6 @@ lookalikes (`related_words`) by how much they are like it. Of a word that few tr
 documents tell how frequent it is, or `in` would count as much as a name.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Sequence

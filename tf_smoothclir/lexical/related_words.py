@@ -19,8 +19,6 @@ The constants were chosen on validation queries of mdn-en-de, bible-en-fr and bi
 Bibles in Zulu and Basque.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

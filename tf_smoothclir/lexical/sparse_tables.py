@@ -1,7 +1,5 @@
 """Operations on sparse matrices: scale rows, leave entries out, use all cores."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

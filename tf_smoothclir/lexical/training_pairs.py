@@ -7,12 +7,10 @@ count that stand in at most a tenth of all texts, and of documents only the firs
 changes nothing, and costs several times as much.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from tf_smoothclir.lexical.ibm_model_1 import Alignments, Diagonal, pruned
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.word_classes import WordClasses
+from tf_smoothclir.lexical.word_classes import WordClasses, word_classes
 from tf_smoothclir.lexical.words import FLAT, PositionProfile, Words
 from tf_smoothclir.utils import sparse as sp
 
@@ -87,7 +85,7 @@ class TrainingPairs:
         # Off the diagonal, of pairs with those of lower grades or without; one, as they are large.
         self._latest: tuple[bool, Alignments] | None = None
 
-    def of_passages(self, mates: Words) -> TrainingPairs:
+    def of_passages(self, mates: Words) -> Self:
         """The same pairs with passages, `[pairs]`, for the mates."""
         of_passages = copy.copy(self)
         of_passages._read(mates)
@@ -141,7 +139,8 @@ class TrainingPairs:
 
     @functools.cached_property
     def _classes(self) -> WordClasses:
-        return WordClasses.of(self._texts.vocabularies, self._texts.spelling.shape[::-1])
+        sizes = self._texts.spelling.shape[::-1]
+        return WordClasses(*map(word_classes, self._texts.vocabularies, sizes))
 
     @property
     def plain_choices(self) -> TableChoices:

@@ -30,29 +30,19 @@ class Validation:
         lists = candidate_lists(retrieval_set, "validation", negatives=_NEGATIVES, seed=13)
         hashes = hash_ids([retrieval_set.query_ids[row] for row in lists.query_rows])
         self._chosen = np.sort(np.argsort(hashes, kind="stable")[:most_queries])
-        self._lists = lists
-        self._set = retrieval_set
-
-    @property
-    def query_rows(self) -> np.ndarray:
-        """`[queries]`, the rows of the queries that are measured."""
-        return self._lists.query_rows[self._chosen]
+        self.query_rows = lists.query_rows[self._chosen]  # of the queries that are measured
+        self._lists, self._set = lists, retrieval_set
 
     def __call__(self, rows: ScoreRows) -> float:
         """Measures one ranking, by the scores of all documents."""
-        (quality,) = self.of_variants(lambda query_rows: [rows(query_rows)])
-        return quality
-
-    def of_variants(self, variants: Callable[[np.ndarray], Iterable[np.ndarray]]) -> list[float]:
-        """Measures several rankings that share most of their work; threads call `variants`."""
-        # From `[queries]` rows to the scores of all documents by each, `[queries, documents]`
-        # float32.
-        return [quality(measured) for measured in self.per_query(variants)]
+        (measured,) = self.per_query(lambda query_rows: [rows(query_rows)])
+        return quality(measured)
 
     def per_query(self, variants: Callable[[np.ndarray], Iterable[np.ndarray]]) -> list[np.ndarray]:
-        """Measures each query, `[queries, 3]` float64 for each ranking; else like `of_variants`."""
-        # NDCG@5, NaN for a query without a relevant document; reciprocal rank up to 10; and 1 for a
-        # mate on the first rank, else 0.
+        """Measures each query, `[queries, 3]` float64 for each of several rankings."""
+        # Threads call `variants`, from `[queries]` rows to the scores of all documents by each
+        # ranking, `[queries, documents]` float32. The measures are NDCG@5, NaN for a query without
+        # a relevant document; reciprocal rank up to 10; and 1 for a mate on the first rank, else 0.
 
         def of_chunk(chosen: np.ndarray) -> list[list]:
             rankings = variants(self._lists.query_rows[chosen])

@@ -5,8 +5,6 @@ languages ("Character N-Gram Tokenization for European Language Text Retrieval",
 Retrieval 2004).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,16 +16,19 @@ from tf_smoothclir.utils import sparse as sp
 CLASS_LETTERS = 5  # 4 serve as well; 3 and 6, small sets in Estonian and Kazakh less
 
 
+class Ties(NamedTuple):
+    """Entries of a table that have one probability: those of one cell of classes."""
+
+    cells: np.ndarray  # `[entries]` int32, the cell of each
+    rows: np.ndarray  # `[cells]` int32, the class of document words of each
+    columns: np.ndarray  # the same of query words
+
+
 class WordClasses(NamedTuple):
     """The class of each word, a number."""
 
     queries: np.ndarray  # `[query words]` int32
     documents: np.ndarray  # `[document words]` int32
-
-    @classmethod
-    def of(cls, vocabularies: Sequence[Sequence[str]], sizes: Sequence[int]) -> WordClasses:
-        """The classes of `sizes` words of queries and of documents, which these begin with."""
-        return cls(*map(word_classes, vocabularies, sizes))
 
     def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> Ties:
         """The cells of classes that cells `[document word, query word]` are in."""
@@ -40,14 +41,6 @@ class WordClasses(NamedTuple):
         of_cells = np.empty(number, np.int32)
         of_cells[by_column.data] = places
         return Ties(of_cells, of_documents, of_queries)
-
-
-class Ties(NamedTuple):
-    """Entries of a table that have one probability: those of one cell of classes."""
-
-    cells: np.ndarray  # `[entries]` int32, the cell of each
-    rows: np.ndarray  # `[cells]` int32, the class of document words of each
-    columns: np.ndarray  # the same of query words
 
 
 def word_classes(words: Sequence[str], size: int) -> np.ndarray:

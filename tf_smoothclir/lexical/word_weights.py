@@ -13,8 +13,6 @@ where a_f0 is where a_f begins. The penalty keeps a word near the weight of its 
 queries speak for another one, so a few hundred queries do no harm. The table stays as it is.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 

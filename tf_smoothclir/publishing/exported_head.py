@@ -11,7 +11,6 @@ from tf_smoothclir.publishing.saved_model import write_saved_model
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.evidence import Evidence, word_evidence
 from tf_smoothclir.text.subwords import SubwordTextEncoder
-from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 
@@ -42,17 +41,13 @@ class ExportedHead(tf.Module):
         self._words: list[str] = []
         if student is not None:
             self._student, self._words = _tower_of(student), student.arrays["words"].tolist()
+            self.encoder = self._student.encoder  # splits queries, and numbers their words
             by_head = self._of("query")
             self._functions["query"] = tf.function(
                 lambda text: by_head(self._student.serve(text)["vector"]),
                 autograph=False,
                 input_signature=[tf.TensorSpec([None], tf.string, "text")],
             )
-
-    @property
-    def encoder(self) -> TextEncoder:
-        """What splits the queries of the student, and numbers their words."""
-        return self._student.encoder
 
     def read(self, words: tf.RaggedTensor) -> tuple[tf.Tensor, Evidence]:
         """The vectors of queries by the student and what it knows of them, in a graph."""

@@ -1,7 +1,5 @@
 """What a search model ranks by, in the graph: vectors, a lexical model, or both, and feedback."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

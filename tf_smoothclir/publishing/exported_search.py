@@ -103,15 +103,11 @@ class SearchModel(tf.Module):
         super().__init__(name="search")
         self.pair_id = ""
         self.depth = min(depth, len(ids))
+        self.num_documents = len(ids)
         self._ids = tf.Variable(list(ids), trainable=False, dtype=tf.string)
         self._scorer = scorer
         self._read, self._feedback = read, feedback
         self._cut_points = cut_points
-
-    @property
-    def num_documents(self) -> int:
-        """The number of documents in the collection."""
-        return self._ids.shape[0]
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve(self, text):

@@ -151,12 +151,8 @@ class DenseRanker(IndexRanker):
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[Ranked]:
         for vector, ranked in zip(batch.vectors, self._half.rank(batch.vectors, depth, mask)):
-            deeper = functools.partial(self._rank_one, vector, mask)
-            yield past_empty(vector, ranked, depth, deeper)
-
-    def _rank_one(self, vector: np.ndarray, mask: np.ndarray | None, depth: int) -> Ranked:
-        (ranked,) = self._half.rank(vector[np.newaxis], depth, mask)
-        return ranked
+            deeper = functools.partial(self._half.rank, vector[np.newaxis], mask=mask)
+            yield past_empty(vector, ranked, depth, lambda asked, rank=deeper: next(rank(asked)))
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         return self._explain(query, hits, role)

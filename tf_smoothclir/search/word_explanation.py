@@ -12,8 +12,6 @@ what says nothing about a subject: punctuation, and words with P(w) above `_STOP
 `_TIMES` the mean of the words of training queries, where these are few.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence
@@ -71,10 +69,10 @@ class WordExplainer:
                 passage = slice(*read.offsets[row : row + 2])
                 words_there = np.flatnonzero(np.bincount(places[passage], minlength=len(met)))
                 chances = probabilities[:, words_there]
-                frequencies = [
-                    _frequencies(places[passage], field(positions[passage]), len(met))[words_there]
-                    for field in fields
-                ]
+                frequencies = []  # P(t | d) by each field
+                for weights in (field(positions[passage]) for field in fields):
+                    of_all = np.bincount(places[passage], weights, len(met))
+                    frequencies.append(of_all[words_there] / max(1, weights.sum()))
                 shares = self._shares(words, counts, chances, frequencies)
                 if best is None or shares.sum() > best[0].sum():
                     best = shares, words_there, chances
@@ -153,11 +151,6 @@ class WordExplainer:
 def _as_known(words: np.ndarray, known: int) -> np.ndarray:
     """Words, in whose places new ones have that of padding, as they count as much."""
     return np.where(words < known, words, PADDING_ID)
-
-
-def _frequencies(document: np.ndarray, weights: np.ndarray, words: int) -> np.ndarray:
-    """P(t | d), `[words]`, where the positions of a document have some weights."""
-    return np.bincount(document, weights, words) / max(1, weights.sum())
 
 
 def _word_shares(

@@ -4,8 +4,6 @@ A query without any known word would still get the documents that happen to scor
 searches ask first, and answer with no documents where there is no evidence. Punctuation is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -47,29 +45,6 @@ def evidence_of(tokens: tf.RaggedTensor, levels: tf.Tensor) -> Evidence:
     return Evidence(best, joined)
 
 
-class WordEvidence(tf.Module):
-    """Evidence of texts, in the graph: words of a tower's vocabulary, or n-grams of them."""
-
-    def __init__(self, encoder: TextEncoder, ngrams_known: NgramSet | None = None):
-        super().__init__(name="evidence")
-        self._encoder, self._ngrams = encoder, ngrams_known
-
-    def __call__(self, texts: tf.Tensor) -> Evidence:
-        """Evidence of texts, `[batch]` string, any bytes."""
-        return self.of_words(self._encoder.words(texts))
-
-    def of_words(self, tokens: tf.RaggedTensor) -> Evidence:
-        """Evidence of texts that are split into words, `[batch, (tokens)]` string."""
-        known = self._encoder.ids(tokens.flat_values) > UNKNOWN_ID
-        levels = tf.where(known, WORDS, NOTHING)
-        if self._ngrams is not None:  # only of unknown words: the others have better evidence
-            others = tf.where(~known)
-            resembling = self._ngrams.resembles(tf.gather_nd(tokens.flat_values, others))
-            of_others = tf.where(resembling, NGRAMS, NOTHING)
-            levels = tf.tensor_scatter_nd_update(levels, others, of_others)
-        return evidence_of(tokens, levels)
-
-
 class NgramSet(tf.Module):
     """The character n-grams of the words of a vocabulary."""
 
@@ -93,6 +68,29 @@ class NgramSet(tf.Module):
 
     def _hashes(self, words: tf.Tensor) -> tf.RaggedTensor:
         return ngrams(words, _HASHES, *self._lengths, kind=tf.int64)
+
+
+class WordEvidence(tf.Module):
+    """Evidence of texts, in the graph: words of a tower's vocabulary, or n-grams of them."""
+
+    def __init__(self, encoder: TextEncoder, ngrams_known: NgramSet | None = None):
+        super().__init__(name="evidence")
+        self._encoder, self._ngrams = encoder, ngrams_known
+
+    def __call__(self, texts: tf.Tensor) -> Evidence:
+        """Evidence of texts, `[batch]` string, any bytes."""
+        return self.of_words(self._encoder.words(texts))
+
+    def of_words(self, tokens: tf.RaggedTensor) -> Evidence:
+        """Evidence of texts that are split into words, `[batch, (tokens)]` string."""
+        known = self._encoder.ids(tokens.flat_values) > UNKNOWN_ID
+        levels = tf.where(known, WORDS, NOTHING)
+        if self._ngrams is not None:  # only of unknown words: the others have better evidence
+            others = tf.where(~known)
+            resembling = self._ngrams.resembles(tf.gather_nd(tokens.flat_values, others))
+            of_others = tf.where(resembling, NGRAMS, NOTHING)
+            levels = tf.tensor_scatter_nd_update(levels, others, of_others)
+        return evidence_of(tokens, levels)
 
 
 def word_evidence(

@@ -3,21 +3,14 @@
 The same graph runs in data preparation, in training and inside the exported towers, so a text has
 the same tokens everywhere, and a stock model server needs no custom op.
 
-Tokens, in any script:
+`docs/languages.md` says which letters are one, and which scripts have tokens of one character.
 
-* A letter and the accents after it are one character where Unicode has one. Forms for print, such
-  as full width and ligatures, and digits of other scripts are plain ones (`utils.composition`).
-* Letters are lower-cased: `ß` is `ss`, each sigma the same, and each `i` has one dot, also in
-  Turkish. Arabic alef, yeh and kaf have one form each, and stress marks on Cyrillic letters go. A
-  word is a run of letters and marks, a number one of digits: `10kg` is `10 kg`.
-* Every other visible character (punctuation, symbols) is a token of its own.
-* Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
-  with its marks, so any part of a run can be found, and one more for each two neighbours, since
-  most words have two characters, or are told apart by two: `日本人` gives `日 日本 本 本人 人`. In
-  Thai, Lao, Khmer and Myanmar, a consonant and the vowels, finals and consonants that are written
-  around it count as one character (`utils.composition.cluster`).
-* So do scripts whose words are long and have many forms: Hangul, where particles and endings stand
-  with the word, Tamil, Telugu, Kannada, Malayalam and Ethiopic.
+* A word is a run of letters and marks, a number one of digits: `10kg` is `10 kg`. Every other
+  visible character (punctuation, symbols) is a token of its own.
+* Tokens of one character, with its marks, find any part of a run. Two neighbours are a token too,
+  since most words have two characters, or are told apart by two: `日本人` is `日 日本 本 本人 人`.
+  In Thai, Lao, Khmer and Myanmar, a consonant and the vowels, finals and consonants that are
+  written around it count as one character (`utils.composition.cluster`).
 * White space of any kind, underscores, control characters and zero-width spaces separate tokens.
   Other invisible format characters (joiners, soft hyphens, bidirectional marks, variation
   selectors) are removed, and so is what Arabic and Hebrew texts may leave out: vowel signs, points,
@@ -25,13 +18,12 @@ Tokens, in any script:
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.utils import composition
-from tf_smoothclir.utils.parallel import text_batches
 
 # The classes Z and Cc and the zero-width space, but not the plain space, which stays as it is:
 # rewriting a match costs far more than skipping a character.
@@ -218,13 +210,3 @@ def tokenize(texts: tf.Tensor, max_tokens: int, pretokenized: bool = False) -> t
     return tf.RaggedTensor.from_value_rowids(
         tokens, rows, nrows=tf.size(texts, tf.int64), validate=False
     )
-
-
-def tokenized_lines(
-    texts: Iterable[str], max_tokens: int, pretokenized: bool = False
-) -> Iterator[str]:
-    """Yields the tokens of each text, which contain no white space, joined by single spaces."""
-    for batch in text_batches(texts):
-        tokens = tokenize(tf.constant(batch, tf.string), max_tokens, pretokenized)
-        for line in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy():
-            yield line.decode()

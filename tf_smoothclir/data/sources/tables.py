@@ -1,13 +1,7 @@
 """The one reader of tables: TSV, CSV, JSONL and Parquet, whose columns have names.
 
-| kind | names of columns |
-| --- | --- |
-| `.tsv` | those of the first line, if it has names of columns; else the order of the role |
-| `.csv` | those of the first line; separated by commas or semicolons, quoted where needed |
-| `.jsonl` | those of the fields of each object |
-| `.parquet` | those of its columns |
-
-All but Parquet may be compressed (`.gz`). `columns` says which names a column may have.
+A TSV file whose first line has no names of columns has those of the role, in its order. All but
+Parquet may be compressed (`.gz`). `columns` says which names a column may have.
 """
 
 import csv
@@ -126,18 +120,12 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     named = (d for d, fields in headers.items() if is_header(fields, role, columns))
     # Of a header that does not name what is needed, the error shows the columns that there are.
     delimiter = next(named, None) or max(headers, key=lambda d: len(headers[d]))
-    begin, last, header = 1, 1, None
-
-    def texts() -> Iterator[str]:
-        nonlocal last
-        for at, text in itertools.chain([(1, first)], lines):
-            last = at
-            yield f"{text}\n"
-
-    records = csv.reader(texts(), delimiter=delimiter, strict=True)
+    begin, header = 1, None
+    texts = (f"{text}\n" for _, text in itertools.chain([(1, first)], lines))
+    records = csv.reader(texts, delimiter=delimiter, strict=True)
     try:
         for fields in records:
-            at, begin = begin, last + 1
+            at, begin = begin, records.line_num + 1
             if header is None:
                 _check_names(path, role, columns, fields)
                 header, chosen = fields, chosen_columns(fields, role, columns, path, 1)

@@ -18,17 +18,10 @@ CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 
 
 class UserDirectory(FileSource):
-    """A directory with documents, queries and judgments, each in a table of any kind.
+    """A directory with documents, queries and judgments, each in a table (`docs/data.md`)."""
 
-    | file | columns; a TSV file without their names has them in this order |
-    | --- | --- |
-    | `documents`, `queries` | id, text; `title` and `language` by their names alone |
-    | `judgments` | query_id, document_id, and perhaps grade (without: 1) |
-    | `splits` (optional) | query_id, split: `train`, `validation` or `test` |
-
-    Ids are strings without white space, or whole numbers. There may be one file for each language
-    instead: `documents.de.tsv`, `queries.en.tsv`; `judgments.de.tsv` are of German documents.
-    """
+    # There may be one file for each language instead: `documents.de.tsv`, `queries.en.tsv`;
+    # `judgments.de.tsv` are of German documents.
 
     needed: Sequence[str] = STREAMS
     queries_may_be_empty = False
@@ -89,15 +82,10 @@ def _part(path: Path) -> str:
 
 
 class BeirDirectory(FileSource):
-    """A directory with `corpus.jsonl`, `queries.jsonl` and `qrels/<part>.tsv`.
+    """A directory with `corpus.jsonl`, `queries.jsonl` and `qrels/<part>.tsv`, as BEIR has them.
 
-    | file | holds |
-    | --- | --- |
-    | `corpus.jsonl` | "_id", "text" and perhaps "title"; as in BEIR, a document is both |
-    | `queries.jsonl` | "_id" and "text"; either may have "language" |
-    | `qrels/train.tsv`, `dev.tsv`, `test.tsv` | query-id, corpus-id and score |
-
-    The names of the parts are the splits; see `splits_of_parts`. Other fields are ignored.
+    A document is its title and its text. The names of the parts are the splits; see
+    `splits_of_parts`.
     """
 
     def __init__(self, directory: str | Path, *languages: str) -> None:

@@ -1,10 +1,4 @@
-"""The TFDS dataset `wiki_clir`: importing this module registers it.
-
-    import tensorflow_datasets as tfds
-    import tf_smoothclir.data.sources.wiki_clir_builder
-
-    tfds.load("wiki_clir/fr", split="train")  # downloads and prepares the published archive, 7 GB
-    tfds.load("wiki_clir/de", data_dir=..., builder_kwargs={"directory": ...})  # no network
+"""The TFDS dataset `wiki_clir`: importing this module registers it (`docs/training.md`).
 
 Layout: each query is one example with its judgments, in `train`, `validation` or `test`. The
 collection, which all three rank, is the split `documents`. TFDS requires the same features in every
@@ -104,7 +98,9 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
         present = [split for n, split in enumerate(SPLITS) if (retrieval_set.splits == n).any()]
         source = retrieval_set.source
         queries = {split: self._generate_examples(retrieval_set, split) for split in present}
-        return {**queries, DOCUMENTS: _documents(source)}
+        documents = enumerate(source.documents())
+        without = ((row, {**_text(text), "judgments": []}) for row, text in documents)
+        return {**queries, DOCUMENTS: without}
 
     def _generate_examples(self, retrieval_set: RetrievalSet, split: str) -> Iterator[tuple]:
         source = retrieval_set.source
@@ -125,11 +121,6 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
                         ],
                     },
                 )
-
-
-def _documents(source: WikiClirDirectory) -> Iterator[tuple]:
-    for row, text in enumerate(source.documents()):
-        yield row, {**_text(text), "judgments": []}
 
 
 def _text(text: Text) -> dict[str, str]:

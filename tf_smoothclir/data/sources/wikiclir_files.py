@@ -1,15 +1,9 @@
-"""Retrieval sets in the file layout of WikiCLIR (Sasaki et al. 2018).
+"""Retrieval sets in the file layout of WikiCLIR (Sasaki et al. 2018); see `docs/training.md`.
 
-The layout of the published archive, as `ir_datasets` and the code of Liu et al. (2020) read it.
-
-* `english/wiki_en.queries`: query_id, title, first sentence. All languages share this file: the
-  queries of a language are those that its judgments refer to.
-* `<folder>/wiki_<code>.documents`: doc_id, title, text.
-* `<folder>/en2<code>.rel`: query_id, doc_id, relevance. 2 is the same page, 1 a mutually linked
-  page; 0 is never listed.
-* The folder is the English name of the language; Simple English has the code `simple`.
-* Each file may be compressed (`.gz`).
-* No header, no quoting, no splits. Texts are lower-cased and tokenised; many begin with a space.
+In the published archive, as `ir_datasets` and the code of Liu et al. (2020) read it, all languages
+share `english/wiki_en.queries`: the queries of a language are those that its judgments refer to.
+Other folders have the English name of the language; Simple English has the code `simple`. Grade 2
+is the same page, 1 a mutually linked page. Texts are lower-cased; many begin with a space.
 """
 
 import functools
