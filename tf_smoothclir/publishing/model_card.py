@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
+from tf_smoothclir.evaluation.report import (
+    known_queries,
+    metrics_cells,
+    rules_list,
+    without_queries,
+)
 from tf_smoothclir.plugins import FAMILIES, family
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.base import value_text
@@ -143,7 +148,10 @@ def _figures(content: Mapping[str, Any], is_cut: bool) -> Iterator[str]:
     if is_cut:
         yield "The figures are those of the trained run. This export is smaller and may rank worse."
     if content["test"]:
-        yield "Means over the test queries, which nothing was trained or chosen on:"
+        known = known_queries(content)
+        honest = ", which nothing was trained or chosen on" * (not known)
+        yield f"Means over the test queries{honest}:"
+        yield from known
     yield from (markdown_table(*cells).rstrip("\n") for cells in metrics_cells(content, ["test"]))
     yield from without_queries(content, ["test"])
     yield rules_list(content["rules"])
