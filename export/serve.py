@@ -43,7 +43,7 @@ def main(_argv) -> None:
         return open_search(*places, retriever=retriever, **chosen)
 
     tf.config.threading.set_intra_op_parallelism_threads(1)  # others wait less on a busy machine
-    models = load_models(_EXPORT_DIR.value, _VERSION.value)
+    models = load_models(_EXPORT_DIR.value, _VERSION.value, may_be_none=_UI.value)
     page = open_page(opened(_RETRIEVER.value), opened) if _UI.value else None
     gc.freeze()  # what is loaded stays: looking through it for garbage would make requests wait
     serve(application(models, page, _ALLOWED_HOSTS.value), listening)

@@ -164,7 +164,14 @@ def test_wrong_arguments_say_what_to_write(models, call, message):
 
 
 def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_process):
-    assert sc.load(models["dense", "run"].export(tmp_path / "export", depth=2)).retriever == "dense"
+    for number in (1, 2):
+        path = models["dense", "run"].export(tmp_path / "export", depth=2)
+        newest, first = sc.load(path), pickle.loads(pickle.dumps(sc.load(path, version=1)))
+        versions = [model._models.manifest.version for model in (newest, first)]
+        assert versions == [number, 1]
+    assert first.retriever == "dense"
+    with pytest.raises(sc.InputError, match="there is no complete version 3"):
+        sc.load(path, version=3)
     with pytest.raises(sc.InputError, match=r"it is an export already\. Copy"):
         models["dense", "export"].export(tmp_path / "again")
     with pytest.raises(sc.InputError, match="it is an export"):

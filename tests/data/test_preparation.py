@@ -78,6 +78,16 @@ def test_a_warning_counts_words_beyond_the_vocabulary(min_count, small_set, tmp_
     assert f"--vocabulary_size={size + 1} reads them too" in caplog.text
 
 
+def test_queries_that_are_cut_are_counted(small_set, tmp_path, caplog):
+    caplog.set_level("INFO", logger="absl")
+    tokenize_set(small_set, TextSettings(), tmp_path)
+    assert "Queries:" not in caplog.text
+    lengths = tokenize_set(small_set, TextSettings(), tmp_path).tokens("query").lengths
+    tokenize_set(small_set, TextSettings(max_query_tokens=2), tmp_path)
+    of_all = f"{sum(lengths >= 2)} of the {len(lengths)} queries"
+    assert f"Queries: the first 2 tokens are read; {of_all} have as many or more" in caplog.text
+
+
 @cases("settings", *SETTINGS, CUT)
 def test_documents_have_stores_to_their_ends_with_titles_if_read(settings, small_set, tmp_path):
     short = dataclasses.replace(settings, max_document_tokens=3)

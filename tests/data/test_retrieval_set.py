@@ -15,7 +15,7 @@ from tf_smoothclir.data.hashing import hash_ids, mix, permutation
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import memory, source
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.splits import known_queries
+from tf_smoothclir.data.sources.splits import known_queries, query_digests
 from tf_smoothclir.data.statistics import TABLE_1, collection_statistics, details, table_1
 from tf_smoothclir.training.evaluated_sets import log_known_queries
 from tf_smoothclir.utils.errors import InputError
@@ -160,7 +160,8 @@ def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
         log_known_queries(RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items())))
     said = "of the test queries, 0 (0%) have the text of a training query, and 1 more"
     assert said in caplog.text
-    assert known_queries(["a b"], ["A b", "b a", "b a a", ""]) == (1, 2)
+    texts = ["a b"], ["A b", "b a", "b a a", "", "a c"]
+    assert known_queries(*map(query_digests, texts)) == (1, 2)
 
 
 def by_query(retrieval_set, lists):

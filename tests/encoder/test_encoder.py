@@ -118,6 +118,8 @@ def test_what_is_known_of_texts_is_what_the_saved_model_says(exports, tiny_run, 
     assert levels == found["evidence"].numpy().tolist()
     unknown = [" ".join(one.unknown).encode("utf-8", "surrogatepass") for one in read]
     assert unknown == found["unknown"].numpy().tolist()
+    most = 30 if kind == "options" else 200
+    assert [one.cut for one in read[: 2 * len(words) + 1]] == [0] * 2 * len(words) + [201 - most]
     assert set(levels) == {b"words", b"nothing"} | ({b"n-grams"} if kind == "options" else set())
 
 

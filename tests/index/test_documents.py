@@ -292,6 +292,18 @@ def test_what_is_no_condition_over_the_columns_is_refused_with_their_names(index
         indexed(".tsv").mask(condition)
 
 
+def test_of_lists_values_are_found_or_parts_of_them(tmp_path):
+    codes = (["A61K 9", "B 1"], ["XA61K"])
+    rows = "".join(f"{json.dumps({'id': len(c), 'text': 'motb', 'codes': c})}\n" for c in codes)
+    index = index_of(tmp_path / "documents.jsonl", rows, "")
+    assert index.mask("list_contains(codes, 'B 1')").tolist() == [True, False]
+    assert index.mask("codes::varchar like '%A61K%'").tolist() == [True, True]
+    assert index.mask(r"regexp_matches(codes::varchar, '\bA61K')").tolist() == [True, False]
+    for condition in ("codes like '%A61K%'", "codes = 'B 1'", "lower(codes) = 'b'"):
+        with pytest.raises(InputError, match=r"a list is compared .*NAME::varchar like .*codes \("):
+            index.mask(condition)
+
+
 def test_long_deep_and_wrong_standing_conditions_are_refused(indexed, tmp_path, monkeypatch):
     assert indexed(".tsv").mask("not " * 240 + "true").all()
     for condition in ("-" * 999, "(" * 999, "[" * 999, "year > 1" * 500, "''(" * 999):

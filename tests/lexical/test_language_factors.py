@@ -161,8 +161,10 @@ def test_new_words_have_their_share_of_all_queries_and_others_keep_theirs(initia
     assert initial.background[[2, 8]].tolist() == initial.model.background[[2, 6]].tolist()
 
 
-def test_weights_are_learned_for_new_words_alone():
-    former = np.array([[0.3, 0.3, 0.7, 0.3]], np.float32)
+@cases("begins", 0.3, 0.0)
+def test_weights_are_learned_for_new_words_alone(begins):
+    """A sign that no query had before counted nothing, and is a new word in the same way."""
+    former = np.array([[0.3, 0.0, 0.7, begins]], np.float32)
     # Word 2 is for the wrong document in each query, word 3 for the mate.
     features = [np.tile(np.eye(2, dtype=np.float32)[::-1], (20, 1))]
     queries, is_new = counts(*[[2, 3]] * 20, size=4), np.arange(4) == 3

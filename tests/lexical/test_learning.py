@@ -21,6 +21,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.lexical import learning, pseudo_queries, training_pairs, validation, words
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
+from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.learning import LexicalTexts, TableLearner
 from tf_smoothclir.lexical.training_pairs import AGREEMENTS, LOWER_GRADES, Pairs, TableChoices
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
@@ -389,8 +390,14 @@ def test_a_sign_counts_at_most_twice_what_a_word_of_no_query_does(texts, model, 
     monkeypatch.setitem(vars(texts), "are_signs", places == 3)
     learned = np.where(places == PADDING_ID, 0.6, 5.0)[None]
     monkeypatch.setattr(learning, "learn_word_weights", lambda *_, **__: learned.copy())
-    (weights,) = TableLearner(texts, seed=13).word_weights(model)
+    learner = TableLearner(texts, seed=13)
+    (weights,) = learner.word_weights(model)
     np.testing.assert_allclose(weights[:5], [0.6, 5, 5, 1.2, 5])
+    # A sign that queries of an initial run had keeps its weight.
+    former = dataclasses.replace(model, on_documents=True, counts=1.0 * (places == 3))
+    learner._initial = InitialModel(former, model.table.shape, np.ones(len(places)))
+    (weights,) = learner.word_weights(model)
+    np.testing.assert_allclose(weights[:5], [0.6, 5, 5, 5, 5])
 
 
 def test_the_variants_of_feedback_are_what_it_adds():

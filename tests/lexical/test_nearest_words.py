@@ -140,6 +140,9 @@ def test_a_search_says_what_it_read(tmp_path):
     ]
     said = "Not known, so read by their spelling: albania as albanien."
     assert remarks(readings[0], [None])[-1] == said
+    _, (long,) = reader.queries(["cat " * 64 + "xyzzy albania"])
+    assert long == QueryReading(NAMES[WORDS], cut=2)
+    assert remarks(long, [None]) == ["The query is long: its last 2 tokens were not read."]
 
 
 @cases("kind", PlainReader, TextReader)

@@ -31,6 +31,7 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, load_part, part_dir
 from tf_smoothclir.publishing.exported_models import ExportedFiles, load_exported_models
 from tf_smoothclir.publishing.version_writer import LARGEST_BATCH, publish_version, warm_up_batches
+from tf_smoothclir.settings import presets
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.text.vocabulary import write_vocabulary
@@ -310,6 +311,16 @@ def test_it_has_what_hubs_want_figures_parts_and_lines_that_run(ranking_runs, tm
     compile(code, "card", "exec")
     for called in re.findall(r"model\.(\w+)\(", code):
         assert callable(getattr(sc.Model, called))
+
+
+@cases(
+    "preset, said",
+    ("lexical", "query count. A document is read to its end."),
+    ("best", "A document is read to its end; its vector is of the first 200 of a document."),
+    ("fast", "query count, and the first 200 of a document."),
+)
+def test_it_says_what_is_read(preset, said):
+    assert model_card._reads(presets.preset_settings(preset, {})).endswith(said)
 
 
 def test_it_says_what_is_missing_or_smaller(ranking_runs, tmp_path):

@@ -217,13 +217,21 @@ def served(export, version=None):
     return {name: model.version for name, model in load_models(export, version).items()}
 
 
-def test_the_newest_version_is_served_or_the_one_that_is_asked_for(two_versions, ranking_exports):
+def test_the_newest_version_is_served_or_the_one_that_is_asked_for(
+    two_versions, ranking_exports, tmp_path
+):
     names = ("document_tower", "search", "query_tower")
     assert served(two_versions) == dict.fromkeys(names, 2)
     assert served(two_versions, 1) == dict.fromkeys(names, 1)
     assert served(ranking_exports["lexical"]) == {"search": 1}
     with pytest.raises(InputError, match="there is no complete version 3"):
         served(two_versions, 3)
+    # Without a search model, a lexical model serves a page alone.
+    copied = shutil.copytree(ranking_exports["lexical"], tmp_path / "lexical")
+    shutil.rmtree(copied / "search")
+    with pytest.raises(InputError, match=r"no model for requests, .* Give --ui"):
+        served(copied)
+    assert load_models(copied, may_be_none=True) == {}
 
 
 def test_a_damaged_version_is_not_served_nor_a_part_of_it(two_versions, tmp_path, caplog):

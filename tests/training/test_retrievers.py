@@ -11,6 +11,7 @@ import pytest
 import tf_smoothclir as sc
 from tests.cases import cases
 from tests.training import fixtures, test_run_directory, tiny_set
+from tf_smoothclir.data.sources import source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families import hybrid as hybrid_family
 from tf_smoothclir.hybrid import learning as hybrid_learning
@@ -263,6 +264,40 @@ def test_another_language_changes_no_score_of_the_first(tmp_path, shared_vocabul
     np.testing.assert_array_equal(again.score(asked, documents), scores)
     for role in ROLES:
         assert RunDirectory(tmp_path / "both").vocabulary_tokens(role) == words[role]
+
+
+def test_no_query_that_a_run_was_trained_on_measures_those_after_it(tmp_path, caplog):
+    """Nor those of the runs that it began with, unless the set names its splits."""
+    data, settings = language("klmnuöü", 1), {"cache_dir": tmp_path / "cache", "thresholds": (0.5,)}
+    splits, queries = data.pop("splits"), list(data["queries"].values())
+    models, began = [], {"preset": "lexical", "folds": 0}
+    for run, known in enumerate((60, 80)):  # other ids draw other splits
+        data["queries"] = {f"{run}-q{n}": text for n, text in enumerate(queries[:known])}
+        data["judgments"] = [(f"{run}-q{n}", f"d{n}", 1) for n in range(known)]
+        models.append(sc.train(**data, **settings, **began, output_dir=tmp_path / f"{run}"))
+        began = {"init_from": models[-1].path}
+    trained: list[set[int]] = []
+    for model, known in zip(models, (60, 80)):
+        ids = [id_ for split in source.SPLITS[1:] for id_ in model.evaluate(split=split).query_ids]
+        measured = {int(id_.split("-q")[1]) for id_ in ids}
+        assert not measured & set().union(*trained)
+        trained.append({*range(known)} - measured)
+    assert "figures are too good" not in caplog.text
+    named = {id_: splits[id_.split("-")[1]] for id_ in data["queries"]}
+    path = tmp_path / "named"
+    model = sc.train(**data, splits=named, **settings, **began, output_dir=path)
+    tested = [int(id_.split("-q")[1]) for id_ in named if named[id_] == "test"]
+    known = len(set().union(*trained) & {*tested})
+    said = f"The model was trained on the words of {known} of the {len(tested)} test queries, so"
+    exported = sc.load(model.export(tmp_path / "models", search_model=False))
+    for text in (path / "report.md", tmp_path / "models" / "model_card-1.md"):
+        assert said in text.read_text()
+    assert f"of the test queries, {known} (" in caplog.text
+    assert "a training query, here or in a run before," in caplog.text
+    for one in (model, exported):
+        caplog.clear()
+        one.evaluate()
+        assert f"trained on the texts of {known} of the {len(tested)} test" in caplog.text
 
 
 @pytest.mark.slow

@@ -30,7 +30,8 @@ UNUSUAL = changed(
     },
 )
 PARTS = ["config.json", "grades.json", "hybrid.json", "lexical/lexical.json", "lexical/lexical.npz"]
-PARTS += ["metrics.json", "vocabulary/document.txt", "vocabulary/query.txt"]
+PARTS += ["metrics.json", "trained_queries.digests"]
+PARTS += ["vocabulary/document.txt", "vocabulary/query.txt"]
 READ_FLAGS = """
 import sys
 from absl import flags

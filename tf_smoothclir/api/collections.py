@@ -22,13 +22,15 @@ from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import PathText, local_path
 
 
-def check_is_export(path: Path) -> None:
-    """Checks that a directory is one of an export."""
+def check_is_export(path: Path, version: int | None = None) -> None:
+    """Checks that a directory is one of an export, with a version if one is given."""
     if not path.is_dir():
         raise input_error(f"load: {path}", "there is no such directory", "Check the path")
     try:
-        latest_manifest(path)
+        latest_manifest(path, version)
     except InputError as error:
+        if version is not None:
+            raise
         raise input_error(
             f"load: {path}",
             f"there is neither a run (config.json) nor an export ({error})",

@@ -45,28 +45,30 @@ class Model:
         *,
         held: tempfile.TemporaryDirectory[str] | None = None,
         tokenizer: Tokenizer | None = None,
+        version: int | None = None,
     ):
         """Opens a run directory or an export directory, as `load` does; `held` goes with it."""
         self.path = Path(local_path(path, "load: path"))
-        self._held, self._tokenizer = held, tokenizer
+        self._held, self._tokenizer, self._version = held, tokenizer, version
         self._run: RunDirectory | None = None
-        if RunDirectory(self.path).config.is_file():
+        if RunDirectory(self.path).config.is_file() and version is None:
             self._run = RunDirectory.load(self.path)
         else:
-            check_is_export(self.path)
+            check_is_export(self.path, version)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
 
     def __getstate__(self) -> tuple[Any, ...]:
         objects = "" if self._run is None else self._run.settings().model.objects
-        return self.path.absolute(), self._tokenizer, plugins.loaded(), classes_of(objects)
+        opened = {"tokenizer": self._tokenizer, "version": self._version}
+        return self.path.absolute(), opened, plugins.loaded(), classes_of(objects)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        path, tokenizer, modules, classes = state
+        path, opened, modules, classes = state
         plugins.load(name for name in modules if name != "__main__")  # a program's own are there
         know_classes(classes)
-        Model.__init__(self, path, tokenizer=tokenizer)
+        Model.__init__(self, path, **opened)
 
     @property
     def settings(self) -> RunSettings:
@@ -162,8 +164,7 @@ class Model:
         """Returns the best documents of each query, best first.
 
         Without `documents` and `index`, it searches the documents of training: by the index in
-        `index/` of the directory of the model, if there is one that belongs to it, else by an
-        index that is built the first time and kept as long as the model.
+        `index/` of the model's directory, if that is of it, else by one that is built and kept.
 
         Args:
             queries: A list of strings.
@@ -172,16 +173,14 @@ class Model:
             index: Directory of an index, of `build_index` or `smoothclir-index`.
             retriever: "dense", "lexical" or "hybrid" ranks by these alone; "reranked" by all and a
                 re-ranker; "auto" is what the model ranks with.
-            filter: What must hold for the other columns of a document that is found, in SQL, such
-                as "year > 2021 and section = 'Web'".
+            filter: What must hold for other columns of hits, in SQL: "year > 2021 and tag = 'Web'".
 
         Returns:
             For each query a list of hits, with `rank`, `score`, `grade` (predicted), `id`, `title`,
             `text` and `metadata`. Its `reading` says what was understood; without it, it is empty.
 
         Raises:
-            InputError: An argument has the wrong type, the index belongs to another model, or the
-                model lacks what the retriever needs.
+            InputError: An argument is wrong, the index is of another model, or a part is missing.
         """
         texts, depth = self._strings(queries, "queries"), whole_number(k, "k")
         if documents is not None and index is not None:
@@ -287,9 +286,8 @@ class Model:
         """Exports the model for TensorFlow Serving, as `smoothclir-export` does.
 
         Args:
-            directory: Gets `query_tower/<version>` and `document_tower/<version>` if there are
-                towers, `lexical_model/<version>` if there is a translation table, and
-                `search/<version>`.
+            directory: Gets `query_tower/<version>`, `document_tower/<version>` of towers,
+                `lexical_model/<version>` of a translation table, and `search/<version>`.
             search_model: Whether to export a search model.
             depth: Documents that it returns per query.
             documents: Of the search model, at most 200,000; by default those of training.
@@ -312,7 +310,7 @@ class Model:
     @functools.cached_property
     def _models(self) -> ExportedModels:
         if self._run is None:
-            return load_exported_models(self.path)
+            return load_exported_models(self.path, self._version)
         from tf_smoothclir.publishing.export import models_of_run  # takes a second
 
         return models_of_run(self._run)
@@ -335,16 +333,18 @@ class Model:
         return self._run
 
 
-def load(path: PathText, *, tokenizer: Tokenizer | None = None) -> Model:
+def load(
+    path: PathText, *, tokenizer: Tokenizer | None = None, version: int | None = None
+) -> Model:
     """Opens a trained model.
 
     Args:
-        path: A run directory (of `train` or `smoothclir-train`), or a directory that `Model.export`
-            or `smoothclir-export` wrote to. A run directory that also holds exports is opened as
-            the run.
+        path: A run directory, or a directory that `Model.export` or `smoothclir-export` wrote to;
+            one that is both is opened as the run, or as the export if a version is given.
         tokenizer: The one that `train` was given, for texts that are given to the model.
+        version: Of an export; None for the newest complete one.
 
     Raises:
-        InputError: There is neither.
+        InputError: There is neither, or not this version.
     """
-    return Model(path, tokenizer=tokenizer)
+    return Model(path, tokenizer=tokenizer, version=version)

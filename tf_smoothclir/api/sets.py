@@ -14,12 +14,13 @@ from tf_smoothclir.data.sources.columns import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
 from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.sources.splits import read_digests
 from tf_smoothclir.data.sources.unjudged import parallel_files, sentences_in
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
-from tf_smoothclir.training.evaluated_sets import another_set, set_of_training, warn_of_figures
+from tf_smoothclir.training.evaluated_sets import another_set, warn_of_figures
 from tf_smoothclir.utils.errors import input_error, kind
 from tf_smoothclir.utils.paths import PathText, local_path
 
@@ -161,8 +162,15 @@ def evaluate_on(
         raise input_error(f"split={split!r}", "there is no such split", remedy)
     manifest = models.manifest
     trained_on, num_grades = manifest.data, len(manifest.thresholds) + 1
-    if data is None and all(part is None for part in parts.values()):
-        retrieval_set = set_of_training(trained_on, num_grades)
+    trained = read_digests(models.trained_queries)
+    is_own = data is None and all(part is None for part in parts.values())
+    if is_own:
+        retrieval_set = RetrievalSet.load(
+            opening.source_of(trained_on),
+            num_grades=num_grades,
+            seed=trained_on.split_seed,
+            trained_before=trained,
+        )
     else:
         names = *LANGUAGES, "split_seed", "columns", "max_skipped"
         settings = DataSettings(**{name: getattr(trained_on, name) for name in names})
@@ -172,8 +180,8 @@ def evaluate_on(
             opening.warn_of_left_out(settings, LANGUAGES)
         in_memory = given_set("evaluate", data, parts, settings, tokenizer)
         source = in_memory or opening.source_of(settings)
-        retrieval_set = another_set(source, settings, trained_on, split or "")
-        warn_of_figures(trained_on, num_grades, retrieval_set, split or "test")
+        retrieval_set = another_set(source, settings, trained_on, split or "", trained)
+    warn_of_figures(trained, retrieval_set, split or "test", is_own=is_own)
     *_, last = models
     retriever = family(last).retriever_over(models, retrieval_set)
     measured = evaluate_split(retrieval_set, retriever, split or "test", **options)

@@ -54,7 +54,13 @@ def tokenize_set(
 
 
 def _log_share_read(tokenized: TokenizedSet) -> None:
-    settings = tokenized.settings
+    settings, queries = tokenized.settings, tokenized.tokens("query").lengths
+    most = settings.max_query_tokens
+    if long := np.count_nonzero(queries == most):
+        logging.info(
+            f"Queries: the first {most} tokens are read; {long} of the {len(queries)} queries have"
+            " as many or more, of which --max_query_tokens reads the rest"
+        )
     lengths, most = tokenized.tokens("document").lengths, settings.max_document_tokens
     if settings.passage_words:
         words = max(1, tokenized.whole_documents().offsets[-1])

@@ -14,7 +14,7 @@ from absl import logging
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.languages import TEXTS_SAMPLED, warn_of_texts
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, log_unread_titles
-from tf_smoothclir.data.sources.splits import drawn_splits, known_queries
+from tf_smoothclir.data.sources.splits import drawn_splits, known_queries, query_digests
 from tf_smoothclir.utils.errors import InputError, input_error
 
 
@@ -43,17 +43,26 @@ class RetrievalSet:
     num_grades: int
     query_languages: Languages
     document_languages: Languages
+    # Digests of the queries that models were trained on before they learn from this set.
+    trained_before: np.ndarray | None = None
 
     @classmethod
-    def load(cls, source: Source, *, num_grades: int = 3, seed: int | None = 13) -> Self:
+    def load(
+        cls,
+        source: Source,
+        *,
+        num_grades: int = 3,
+        seed: int | None = 13,
+        trained_before: np.ndarray | None = None,
+    ) -> Self:
         """Reads and checks a source; without a seed, one that has no splits is all test."""
         query_ids, query_row, of_queries = _rows(source, "queries")
         document_ids, document_row, of_documents = _rows(source, "documents")
         judged, weights = checked_judgments(source, query_row, document_row, num_grades)
-        splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
-        languages = of_queries, of_documents
-        judgments = *judged.T, weights
-        return cls(source, query_ids, document_ids, *judgments, splits, num_grades, *languages)
+        rows = np.unique(judged[:, 0])
+        splits = _splits(source, query_ids, query_row, rows, seed, trained_before)
+        more = splits, num_grades, of_queries, of_documents, trained_before
+        return cls(source, query_ids, document_ids, *judged.T, weights, *more)
 
     @functools.cached_property
     def tie_order(self) -> np.ndarray:
@@ -64,14 +73,26 @@ class RetrievalSet:
         return np.argsort(order, kind="stable")
 
     @functools.cached_property
+    def digests(self) -> np.ndarray:
+        """`[queries, 2]` uint64, of the texts of judged queries; 0 of others."""
+        judged = np.isin(np.arange(len(self.query_ids)), self.query_rows)
+        queries = zip(judged, self.source.queries())
+        return query_digests(query.text if is_judged else "" for is_judged, query in queries)
+
+    @functools.cached_property
+    def trained_queries(self) -> np.ndarray:
+        """`[texts, 2]` uint64, digests of all that models are, or were, trained on."""
+        before = np.zeros((0, 2), np.uint64) if self.trained_before is None else self.trained_before
+        found = np.concatenate([before, self.digests[self._judged_rows("train")]])
+        return np.unique(found[found.any(axis=1)], axis=0)
+
+    @functools.cached_property
     def known_queries(self) -> dict[str, tuple[int, int]]:
         """For validation and test, what `known_queries` says of the judged queries."""
-        judged = np.isin(np.arange(len(self.query_ids)), self.query_rows)
-        splits = np.where(judged, self.splits, -1).tolist()
-        texts: list[list[str]] = [[] for _ in (*SPLITS, "none")]  # -1 is the last one
-        for split, query in zip(splits, self.source.queries()):
-            texts[split].append(query.text)
-        return {name: known_queries(texts[0], texts[n]) for n, name in enumerate(SPLITS) if n}
+        return {
+            split: known_queries(self.trained_queries, self.digests[self._judged_rows(split)])
+            for split in SPLITS[1:]
+        }
 
     def with_training_queries(self, document_rows: np.ndarray) -> Self:
         """The set with a training query more for each of these best documents; it has no texts."""
@@ -104,12 +125,15 @@ class RetrievalSet:
         training = SPLITS.index("train")
         return self.splits == training if self.source.is_judged else self.splits >= 0
 
+    def _judged_rows(self, split: str) -> np.ndarray:
+        judged = np.unique(self.query_rows)
+        return judged[self.splits[judged] == SPLITS.index(split)]
+
     def queries_in(self, split: str) -> np.ndarray:
         """The rows of the judged queries of a split, sorted."""
-        judged = np.zeros(len(self.query_ids), bool)
-        judged[self.query_rows] = True
-        rows = np.flatnonzero(judged & (self.splits == SPLITS.index(split)))
+        rows = self._judged_rows(split)
         if not rows.size:
+            judged = np.isin(np.arange(len(self.query_ids)), self.query_rows)
             counted, remedy = f"{judged.sum()} judged queries", "Judge more queries"
             if self.source.splits() is None:  # drawn
                 texts = {query.text for query in itertools.compress(self.source.queries(), judged)}
@@ -158,14 +182,14 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Langu
     return list(rows), rows, Languages(tuple(codes), order[np.array(languages, np.int64)])
 
 
-def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
+def _splits(source, query_ids, query_row, judged, seed, trained) -> np.ndarray:
     splits = np.full(len(query_ids), -1, np.int8)
     named = source.splits()
     if named is None:  # 3:1:1 by query, as in the paper, section 5
         rows = set(judged.tolist())
         queries = [text for row, text in enumerate(source.queries()) if row in rows]
         all_test = SPLITS.index("test")
-        splits[judged] = all_test if seed is None else drawn_splits(queries, seed)
+        splits[judged] = all_test if seed is None else drawn_splits(queries, seed, trained)
         return splits
     for index, (query_id, split) in enumerate(named.items()):
         wrong = "" if split in SPLITS else f" has {split!r}, not one of {', '.join(SPLITS)}"

@@ -147,9 +147,11 @@ class Encoder:
         Args:
             texts: Any texts.
         """
-        most, read = self._tower.max_tokens, self._evidence.of_tokens
-        as_is = self._tower.pretokenized
-        return [read(tokens_of(_characters(text), as_is)[:most]) for text in _listed(texts)]
+        most, as_is = self._tower.max_tokens, self._tower.pretokenized
+        tokens = [tokens_of(_characters(text), as_is) for text in _listed(texts)]
+        cut = (max(0, len(of_text) - most) for of_text in tokens)
+        read = (self._evidence.of_tokens(of_text[:most]) for of_text in tokens)
+        return [of_text._replace(cut=number) for of_text, number in zip(read, cut)]
 
     def token_vectors(self, texts: Iterable[Text]) -> list[TokenVectors]:
         """Returns the tokens of each text with their vectors; `explain` is made of them.

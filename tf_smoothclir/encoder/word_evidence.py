@@ -139,6 +139,7 @@ class WordsRead(NamedTuple):
     known: bool
     resembling: bool
     unknown: tuple[str, ...]
+    cut: int = 0  # tokens at its end that are not read
 
 
 class WordEvidence:

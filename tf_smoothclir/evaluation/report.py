@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # importing it takes seconds
     from tf_smoothclir.evaluation.evaluate import Evaluation
 
 Cells = tuple[list[str], list[list[str]]]  # of a table: header, rows
+KNOWN = "test queries with the words of a training query"  # a size of the set
 NOTHING = "none"  # in the place of the mean of no query
 # What the rules in `metrics.json` are about, for people.
 RULE_NAMES = {
@@ -76,6 +77,15 @@ def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[s
     return sentences
 
 
+def known_queries(content: Mapping[str, Any]) -> list[str]:
+    """A sentence about test queries that a run knows from training, or none."""
+    sizes = content.get("set", {})
+    if not (known := sizes.get(KNOWN)):
+        return []
+    of_all = f"{known:,} of the {sizes['test queries']:,} test queries"
+    return [f"The model was trained on the words of {of_all}, so the figures are too good."]
+
+
 def rules_list(rules: Mapping[str, str]) -> str:
     """A Markdown list of what metrics depend on, as `metrics.json` says it."""
     order = sorted(rules, key=lambda name: [*RULE_NAMES, name].index(name))
@@ -131,7 +141,7 @@ def print_results(content: Mapping[str, Any], splits: Sequence[str]) -> None:
     """Prints what `metrics.json` says of some splits: metrics, and how grades are predicted."""
     for cells in metrics_cells(content, splits):
         print_table(*cells)
-    for sentence in without_queries(content, splits):
+    for sentence in without_queries(content, splits) + known_queries(content):
         print(f"{visible(sentence)}\n")
     for cells in (*language_cells(content, splits), *grades_cells(content, splits)):
         print_table(*cells)
@@ -169,7 +179,7 @@ def write_report(
     splits = list(evaluations)
     parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
     parts += ["## Metrics", *(markdown_table(*cells) for cells in metrics_cells(content, splits))]
-    parts += without_queries(content, splits)
+    parts += without_queries(content, splits) + known_queries(content)
     parts += [markdown_table(*cells) for cells in language_cells(content, splits)]
     parts.append(rules_list(content["rules"]))
     for heading, text in sections.items():

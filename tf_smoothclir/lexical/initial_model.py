@@ -51,10 +51,15 @@ class InitialModel:
         of_queries, queries = words - documents, self.shape[1] - self.shape[0]
         return np.concatenate([np.arange(of_queries), queries + np.arange(documents)])
 
+    @property
+    def was_asked(self) -> np.ndarray:
+        """`[query words]` bool, those that former queries had."""
+        return self.counts > self.asked
+
     @functools.cached_property
     def is_new(self) -> np.ndarray:
         """`[query words]` bool, those that the new queries have and no former one had."""
-        return (self.asked > 0) & (self.counts == self.asked)
+        return (self.asked > 0) & ~self.was_asked
 
     @functools.cached_property
     def counts(self) -> np.ndarray:

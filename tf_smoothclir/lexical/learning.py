@@ -267,12 +267,12 @@ class TableLearner:
 
     def word_weights(self, model: LexicalModel) -> np.ndarray:
         """Learns weights from queries whose table has not seen them; without pairs, keeps them."""
-        if not len(self._mates.queries):
+        nothing_new = self.keeps_choices and not self._initial.is_new.any()
+        if nothing_new or not len(self._mates.queries):
             return model.weights
-        former = {}
+        former, signs = {}, self._texts.are_signs
         if self.keeps_choices:
-            if not self._initial.is_new.any():
-                return model.weights
+            signs = signs & ~self._initial.was_asked
             former = {"former": model.weights, "is_new": self._initial.is_new}
         texts, retrieval_set = self._texts, self._texts.retrieval_set
         ids = [retrieval_set.query_ids[row] for row in self._training]
@@ -308,7 +308,7 @@ class TableLearner:
         weights = learn_word_weights(asked, list(map(np.concatenate, features)), **former)
         # A sign of no query counts nothing, others at most twice what a word of none does: whole
         # sentences end with one, and a few words with `...` after them are no sentence.
-        signs = np.flatnonzero(self._texts.are_signs)
+        signs = np.flatnonzero(signs)
         most = 2 * np.isin(signs, asked.indices) * weights[:, PADDING_ID, None]
         weights[:, signs] = np.minimum(weights[:, signs], most)
         return weights.astype(np.float32)

@@ -100,7 +100,10 @@ def learn_word_weights(
         starts = np.log([[_FIRST_SCALE * 0.1**field] for field in range(fields)])
         starts, moves = np.repeat(starts, queries.shape[1], axis=1), 1
     else:
-        starts = np.log(former.astype(float))
+        # A sign of no query counted nothing. Where new ones have it, it begins like padding.
+        former = np.where(is_new & (former == 0), former[:, :1], former).astype(float)
+        with np.errstate(divide="ignore"):  # other such signs stay at 0
+            starts = np.log(former)
         moves = np.append(np.zeros(fields), np.tile(is_new[used], fields))
 
     def weights_of(parameters: np.ndarray) -> np.ndarray:

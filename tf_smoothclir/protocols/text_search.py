@@ -66,11 +66,13 @@ class QueryReading:
         unknown: Its words that neither queries nor documents had in training.
         read_as: Other such words, each with what it is read as: the known word of most similar
             spelling, that of which it is a part, or those that it joins, with spaces between.
+        cut: How many tokens at its end are not read, as they follow `max_query_tokens` others.
     """
 
     evidence: str
     unknown: tuple[str, ...] = ()
     read_as: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    cut: int = 0
 
     @property
     def says_something(self) -> bool:

@@ -90,7 +90,7 @@ def export_run(
             "%s Making the warm-up requests from the vocabulary instead of real texts.", error
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
-    version = publish_version(parts, export_dir, facts, texts, verifier)
+    version = publish_version(parts, export_dir, facts, texts, verifier, run.trained_queries)
     write_model_card(run, models.settings, export_dir, version, tuple(parts))
     write_server_config(export_dir, parts, version)
     return version
@@ -101,7 +101,9 @@ def models_of_run(run: RunDirectory) -> ExportedModels:
     models = load_models(run)
     publication = Publication(run, models)
     manifest = manifest_in_memory(publication.parts(), _facts(run, models))
-    return ExportedModels(manifest, models=publication.published)
+    return ExportedModels(
+        manifest, models=publication.published, trained_queries=run.trained_queries
+    )
 
 
 def _refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:

@@ -14,8 +14,10 @@ from tf_smoothclir.publishing.export_directory import (
     checked_part,
     exported_versions,
     latest_manifest,
+    part_dir,
 )
 from tf_smoothclir.storage.folder import digest_as_saved
+from tf_smoothclir.training.run_directory import TRAINED_QUERIES
 from tf_smoothclir.utils.errors import input_error
 
 ROLE = "family"
@@ -34,9 +36,14 @@ class ExportedModels(Mapping[str, Any]):
         export_dir: str | os.PathLike = "",
         models: Mapping[str, Any] | None = None,
         for_search: bool = False,
+        trained_queries: Path | None = None,
     ):
         self.manifest, self.export_dir, self.for_search = manifest, export_dir, for_search
         self._models = dict(models or {})
+        if trained_queries is None:  # beside the first part that ranks
+            path = part_dir(export_dir, manifest.parts[0]) / str(manifest.version)
+            trained_queries = path / TRAINED_QUERIES
+        self.trained_queries = trained_queries
 
     @property
     def retriever(self) -> str:

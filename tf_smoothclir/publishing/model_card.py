@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
+from tf_smoothclir.evaluation.report import (
+    known_queries,
+    metrics_cells,
+    rules_list,
+    without_queries,
+)
 from tf_smoothclir.plugins import FAMILIES, family
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.base import value_text
@@ -38,8 +43,7 @@ The retrieval set `{name}`. It has no licence of its own here: see that of its t
 
 * It knows the kind of texts and the words it was trained on. Measure it on your own queries before
   you rely on it: `smoothclir-evaluate --data_dir=...`.
-* Only the first {text.max_query_tokens:,} tokens of a query and the first
-  {text.max_document_tokens:,} of a document count.
+* {reads}
 * A query of which no word is known finds nothing, and the answer says so.
 * Predicted grades come from cut points between scores, chosen on validation queries; the run report
   says how often they are right.
@@ -106,7 +110,7 @@ def write_model_card(
         version=version,
         sizes=markdown_table(["", ""], sizes) if sizes else "",
         figures="\n\n".join(_figures(content, is_cut)),
-        text=settings.text,
+        reads=_reads(settings),
         place=_text(Path(export_dir).name),
         serving=_NO_GRAPH if served is None else _SERVING.format(served, parts),
         flags="\n".join(_differing(settings)),
@@ -114,6 +118,17 @@ def write_model_card(
     path = model_card_path(export_dir, version)
     write_text(path, card)
     return path
+
+
+def _reads(settings: RunSettings) -> str:
+    """What is read of queries and documents."""
+    text, towers = settings.text, settings.retrieval.with_task
+    queries = f"Only the first {text.max_query_tokens:,} tokens of a query count"
+    documents = f"the first {text.max_document_tokens:,} of a document"
+    if not text.passage_words:
+        return f"{queries}, and {documents}."
+    of_towers = f"; its vector is of {documents}" * bool(towers)
+    return f"{queries}. A document is read to its end{of_towers}."
 
 
 def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> str:
@@ -143,7 +158,10 @@ def _figures(content: Mapping[str, Any], is_cut: bool) -> Iterator[str]:
     if is_cut:
         yield "The figures are those of the trained run. This export is smaller and may rank worse."
     if content["test"]:
-        yield "Means over the test queries, which nothing was trained or chosen on:"
+        known = known_queries(content)
+        honest = ", which nothing was trained or chosen on" * (not known)
+        yield f"Means over the test queries{honest}:"
+        yield from known
     yield from (markdown_table(*cells).rstrip("\n") for cells in metrics_cells(content, ["test"]))
     yield from without_queries(content, ["test"])
     yield rules_list(content["rules"])

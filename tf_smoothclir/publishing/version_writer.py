@@ -19,7 +19,13 @@ from tf_smoothclir.publishing.export_directory import (
     versions_newest_first,
 )
 from tf_smoothclir.publishing.verification import Verifier
-from tf_smoothclir.storage.files import flush_all, flush_to_disk, locked, scratch_directory
+from tf_smoothclir.storage.files import (
+    copy_file,
+    flush_all,
+    flush_to_disk,
+    locked,
+    scratch_directory,
+)
 from tf_smoothclir.utils.errors import input_error
 
 _TEMPORARY, _LOCK = "smoothclir-export", ".smoothclir-export.lock"
@@ -50,8 +56,10 @@ def publish_version(
     facts: Mapping[str, Any],
     texts: dict[str, Sequence[bytes]],
     verifier: Verifier | None = None,
+    beside: Path | None = None,
 ) -> int:
     """Writes all parts of a run under the next integer version; `facts` are of all manifests."""
+    # The first part that ranks gets a copy of the file `beside` it, if that is there.
     # A fresh process loads and runs the written models before anything is renamed; then part by
     # part, so that a server never sees half a model. What a killed process leaves starts with a
     # dot, and the next export deletes it; if it is killed between two renames, `load_part` skips
@@ -82,6 +90,8 @@ def publish_version(
                 write_warm_up(directory, MODELS[role], of_head or warm_up_requests(role, texts))
             if role == "search":
                 size = {"documents": part.num_documents, "depth": part.depth}
+            if role == shared.role and beside is not None and beside.is_file():
+                copy_file(beside, directory / beside.name)
             dataclasses.replace(shared, role=role, **size).write(directory)
         flush_all(temporary)
         verifier.compare()

@@ -63,6 +63,8 @@ def remarks(reading: QueryReading, hits: Sequence[SearchHit], none_left: bool = 
     if reading.read_as:
         words = ", ".join(f"{word} as {known}" for word, known in reading.read_as.items())
         lines.append(f"Not known, so read by their spelling: {words}.")
+    if reading.cut:
+        lines.append(f"The query is long: its last {reading.cut:,} tokens were not read.")
     return lines
 
 

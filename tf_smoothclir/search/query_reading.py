@@ -67,7 +67,7 @@ def by_encoder(encoder: Encoder) -> EncodeQueries:
         readings = []
         for read in encoder.known(queries):
             level = WORDS if read.known else NGRAMS if read.resembling else NOTHING
-            readings.append(QueryReading(NAMES[level], read.unknown))
+            readings.append(QueryReading(NAMES[level], read.unknown, cut=read.cut))
         return QueryBatch(list(queries), readings, encoder.encode(queries))
 
     return encoded

@@ -84,7 +84,6 @@ def application(
                 500, f"{type(error).__name__} in the server; see its log"
             ),
         },
-        max_body_size=MAX_BODY_BYTES,
     )
 
 
@@ -142,12 +141,14 @@ class _Bodies:
         """Yields a body, which counts as memory in use until the context ends."""
         pieces: list[bytes] = []
         size = 0
+        _check_size(int(request.headers.get("content-length", 0)))  # h11 takes numbers alone
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 async for piece in request.stream():
                     pieces.append(piece)
                     size += len(piece)
                     self._bytes += len(piece)
+                    _check_size(size)
                     if self._bytes > MAX_BODIES_BYTES and size > _SMALL_BODY:
                         message = "The server is reading large requests; try again later"
                         raise HTTPException(503, message, {"Connection": "close"})
@@ -160,6 +161,12 @@ class _Bodies:
             yield body
         finally:
             self._bytes -= size
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BODY_BYTES:
+        message = f"The body has over {MAX_BODY_BYTES >> 20} MiB; send several requests"
+        raise HTTPException(413, message, {"Connection": "close"})
 
 
 def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:

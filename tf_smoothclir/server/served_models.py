@@ -93,9 +93,21 @@ class ServedModel:
 
 
 def load_models(
-    export_dir: str | os.PathLike, version: int | None = None
+    export_dir: str | os.PathLike, version: int | None = None, *, may_be_none: bool = False
 ) -> dict[str, ServedModel]:
     """Name -> each SavedModel of the version that is given, or of the newest that is whole."""
+    models = _newest_models(export_dir, version)
+    if not models and not may_be_none:
+        raise input_error(
+            f"--export_dir={export_dir}",
+            "the version has no model for requests, as it was exported with --nosearch_model",
+            "Give --ui, whose page searches an index; or --version of another version; or export"
+            " again without --nosearch_model",
+        )
+    return models
+
+
+def _newest_models(export_dir: str | os.PathLike, version: int | None) -> dict[str, ServedModel]:
     there = export_directory.versions_newest_first(export_dir) if version is None else []
     for newer in there[:-1]:
         try:

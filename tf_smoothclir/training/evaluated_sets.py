@@ -10,7 +10,7 @@ from tf_smoothclir.data.folds import distinct_queries
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.splits import known_queries
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.settings.base import value_text
@@ -91,24 +91,33 @@ _FOLDS = 5
 _NEAR_CHANCE = 0.05  # of what can be gained over it
 
 
-def set_of_other_grades(source: Source, seed: int | None) -> RetrievalSet:
+def set_of_other_grades(
+    source: Source, seed: int | None, trained: np.ndarray | None = None
+) -> RetrievalSet:
     """Loads a set whose grades are those that its judgments have."""
-    return RetrievalSet.load(source, num_grades=max(1, highest_grade(source)) + 1, seed=seed)
+    num_grades = max(1, highest_grade(source)) + 1
+    return RetrievalSet.load(source, num_grades=num_grades, seed=seed, trained_before=trained)
 
 
 def another_set(
-    source: Source, data: DataSettings, trained_on: DataSettings, split: str | Sequence[str]
+    source: Source,
+    data: DataSettings,
+    trained_on: DataSettings,
+    split: str | Sequence[str],
+    trained: np.ndarray | None = None,
 ) -> RetrievalSet:
     """Loads a set that a model need not have been trained on, with grades of its own."""
-    # What it was trained on keeps the splits of training, and who names a split gets it. Of others
-    # that have no splits, all judged queries are test.
-    is_drawn = bool(split) or _is_of_training(source, data, trained_on)
+    # What it was trained on keeps the splits of training, and who names a split gets that of any
+    # other model. Of others that have no splits, all judged queries are test.
+    is_own = _is_of_training(source, data, trained_on)
+    is_drawn = is_own or bool(split)
     if not is_drawn and source.splits() is None:
         logging.info(
             f"{source.name} has no splits, and the model was not trained on it: all of its judged"
             " queries are measured; --split=test measures a fifth of them."
         )
-    return set_of_other_grades(source, data.split_seed if is_drawn else None)
+    seed = data.split_seed if is_drawn else None
+    return set_of_other_grades(source, seed, trained if is_own else None)
 
 
 def _is_of_training(source: Source, data: DataSettings, trained_on: DataSettings) -> bool:
@@ -122,45 +131,42 @@ def _is_of_training(source: Source, data: DataSettings, trained_on: DataSettings
         return False  # the data are gone
 
 
-def set_of_training(data: DataSettings, num_grades: int) -> RetrievalSet:
-    """Loads the set that a model was trained on."""
-    return RetrievalSet.load(source_of(data), num_grades=num_grades, seed=data.split_seed)
-
-
 def warn_of_figures(
-    data: DataSettings, num_grades: int, evaluated: RetrievalSet, *splits: str, is_own: bool = False
+    trained: np.ndarray | None, evaluated: RetrievalSet, *splits: str, is_own: bool = False
 ) -> None:
-    """Warns of splits with few queries, or with texts of queries that a model was trained on."""
+    """Warns of splits with few queries, or with queries that a model was trained on."""
     for split in () if is_own else splits:  # whoever loads its own set warns of it
         warn_of_few_queries(evaluated, split)
-    try:
-        trained = evaluated if is_own else set_of_training(data, num_grades)
-    except InputError:
-        logging.warning("The data of training are gone: the model may have seen these queries.")
-        return
-    training = np.flatnonzero(trained.splits == SPLITS.index("train"))
-    known = trained.query_texts(training).values()
-    for split in splits:
-        texts = evaluated.query_texts(evaluated.queries_in(split)).values()
-        same, alike = known_queries(known, texts)
+    if trained is None and not is_own:
+        logging.warning("The model does not say what it was trained on: it may know these queries.")
+    for split in () if trained is None else splits:
+        digests = evaluated.digests[evaluated.queries_in(split)]
+        same, alike = known_queries(trained, digests)
         if same or alike:
             logging.warning(
-                f"The model was trained on the texts of {same} of the {len(texts)} {split} queries,"
-                f" and on the words of {alike} more in another order, so the figures are too good."
+                f"The model was trained on the texts of {same} of the {len(digests)} {split}"
+                f" queries, and on the words of {alike} more in another order, so the figures are"
+                " too good."
             )
 
 
 def log_known_queries(retrieval_set: RetrievalSet) -> None:
     """Logs how many queries that measure have the text, or the words, of one that trains."""
+    source, before = retrieval_set.source, ","
+    if retrieval_set.trained_before is not None:
+        before = ", here or in a run before,"
+    remedy = "Without a file of splits, no split has the text of a training query."
+    if source.splits() is None:  # drawn
+        remedy = "The other queries are too few to validate and to test on: judge new ones."
     for split, (same, alike) in retrieval_set.known_queries.items():
         if same or alike:
-            source, share = retrieval_set.source.name, same / len(retrieval_set.queries_in(split))
+            share = same / len(retrieval_set.queries_in(split))
             logging.log(
                 logging.WARNING if same else logging.INFO,
-                f"{source}: of the {split} queries, {same} ({share:.0%}) have the text of a"
-                f" training query, and {alike} more its words in another order."
-                + " Figures over them are too good. Without a file of splits, queries of the same"
-                " text are put into one split." * bool(same),
+                f"{source.name}: of the {split} queries, {same} ({share:.0%}) have the text of a"
+                f" training query{before} and {alike} more its words in another order."
+                + f" Figures over them are too good. {remedy}"
+                * bool(same),
             )
 
 

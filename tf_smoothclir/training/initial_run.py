@@ -10,6 +10,9 @@ from pathlib import Path
 
 from absl import logging
 
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.splits import known_queries
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import DISTRIBUTIONS, with_parts
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
@@ -86,6 +89,21 @@ def initial_run(settings: RunSettings) -> RunDirectory | None:
             "Leave --retriever out, or begin with a hybrid",
         )
     return run
+
+
+def log_queries_of(initial: RunDirectory, retrieval_set: RetrievalSet) -> None:
+    """Logs how many training queries the initial run was trained on; warns if it does not say."""
+    trained = retrieval_set.trained_before
+    if trained is None:
+        logging.warning(
+            f"{_FLAG}={initial.path}: an earlier version made this run, which does not say what it"
+            " was trained on. Figures over queries that it knows are too good, and nothing counts"
+            " them. Train it again to be sure."
+        )
+        return
+    digests = retrieval_set.digests[retrieval_set.splits == SPLITS.index("train")]
+    known, _ = known_queries(trained, digests)
+    logging.info(f"{known} training queries are known from {_FLAG}")
 
 
 def begin_with_words(initial: RunDirectory, vocabulary_dir: Path) -> None:

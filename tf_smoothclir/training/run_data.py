@@ -12,16 +12,19 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.sources.splits import read_digests
 from tf_smoothclir.data.tokenized_set import TokenizedSet, copy_vocabularies
 from tf_smoothclir.plugins import family
 from tf_smoothclir.settings.data import LANGUAGES
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import open_to_write, write_array
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.evaluated_sets import log_known_queries, warn_of_few_queries
 from tf_smoothclir.training.initial_run import (
     begin_with_words,
     check_begins_with_words,
     initial_run,
+    log_queries_of,
 )
 from tf_smoothclir.training.processes import SingleProcess
 from tf_smoothclir.training.run_config import RunData
@@ -54,7 +57,7 @@ def begin_run(
             families = map(family, settings.retrieval.families)
             needs_pairs = any(one.needs_pairs(settings) for one in families)
             splits = SPLITS if needs_pairs else SPLITS[1:]
-            load = functools.cache(lambda: retrieval_set_of(source, settings, splits))
+            load = functools.cache(lambda: retrieval_set_of(source, settings, splits, initial))
             told = {name: getattr(source, name) for name in LANGUAGES}
             kept = dataclasses.replace(settings, data=dataclasses.replace(settings.data, **told))
             run = RunDirectory.create(output_dir, kept, overwrite=overwrite, check=load)
@@ -87,16 +90,22 @@ def _prepared(
             temporary.mkdir()
             for role, tokens in given.items():
                 write_vocabulary(temporary / f"{role}.txt", tokens)
-    if (initial := initial_run(settings)) is not None and run.vocabulary.is_dir():
-        check_begins_with_words(initial, run)
+    if (initial := initial_run(settings)) is not None:
+        if run.vocabulary.is_dir():
+            check_begins_with_words(initial, run)
+        log_queries_of(initial, load())
     source, tokenized_set = load().source, tokenize_for_run(load(), settings, run)
+    with run.writing(run.trained_queries) as path, open_to_write(path) as file:
+        write_array(file, load().trained_queries, "<u8")
     data = RunData(source.name, source.fingerprint(), processes.fingerprint)
     run.remember_data(data)  # not earlier: now the set is known to have no defect
     return tokenized_set
 
 
-def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:
-    """Loads a set and checks it."""
+def retrieval_set_of(
+    source: Source, settings: RunSettings, splits: Sequence[str], run: RunDirectory | None = None
+) -> RetrievalSet:
+    """Loads a set and checks it; what a run was trained on neither validates nor tests."""
     if not source.is_judged:
         splits = [split for split in splits if split == "train"]
         if settings.retrieval.with_task or (splits and next(source.queries(), None) is None):
@@ -107,7 +116,10 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
                 " --parallel=FILE or --dictionary=FILE, with --preset=lexical",
             )
     retrieval_set = RetrievalSet.load(
-        source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
+        source,
+        num_grades=len(settings.model.thresholds) + 1,
+        seed=settings.data.split_seed,
+        trained_before=None if run is None else read_digests(run.trained_queries),
     )
     if source.is_judged:
         splits = [split for split in splits if split in retrieval_set.judged_splits]
@@ -123,7 +135,7 @@ def tokenized_set_of(
     source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
 ) -> TokenizedSet:
     """Loads a set, and tokenises it for a run."""
-    return tokenize_for_run(retrieval_set_of(source, settings, splits), settings, run)
+    return tokenize_for_run(retrieval_set_of(source, settings, splits, run), settings, run)
 
 
 def tokenize_for_run(

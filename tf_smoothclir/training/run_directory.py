@@ -21,6 +21,7 @@ _REMEDY = (
     " that you changed on purpose with --noverify"
 )
 _DATA = "data"
+TRAINED_QUERIES = "trained_queries.digests"  # of the initial run's queries too
 _OF_PLUGINS = "plugin-"  # the beginning of their files' names
 
 
@@ -43,6 +44,7 @@ class RunDirectory:
         self.evaluation = self.path / "evaluation"  # of what ranks; of each part, in "components"
         self.diverged_batch = self.path / "diverged_batch.tsv"
         self.data = self.path / _DATA  # a set that was given in memory
+        self.trained_queries = self.path / TRAINED_QUERIES
         self.report = self.path / "report.md"
         self.metrics = self.path / "metrics.json"
 
@@ -52,7 +54,8 @@ class RunDirectory:
         of_plugins = sorted(self.path.glob(f"{_OF_PLUGINS}*"))
         learned = [self.cut_points, self.reranker, self.fusion, self.lexical, self.pseudo_queries]
         trained = [self.checkpoints, self.vocabulary, self.logs, self.plots, self.evaluation]
-        about = [self.diverged_batch, self.report, self.flags, self.path / MANIFEST, self.config]
+        about = [self.diverged_batch, self.report, self.flags, self.trained_queries]
+        about += [self.path / MANIFEST, self.config]
         parts = [self.metrics, *of_plugins, *learned, *trained, *about]
         return [path.name for path in parts]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.splits import read_digests
 from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
 from tf_smoothclir.evaluation.metrics import depth_for
 from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
@@ -46,14 +47,14 @@ def evaluate_run(
     if is_other:
         parts.append(f"on-{source.name.replace('/', '-')}-{source.fingerprint()[:8]}")
     path = make_directory(Path(output_dir or run.evaluation.joinpath(*parts)), "--output_dir")
+    trained = read_digests(run.trained_queries)
     if is_other:
-        retrieval_set = another_set(source, data, trained_on, splits)
+        retrieval_set = another_set(source, data, trained_on, splits, trained)
     else:
-        retrieval_set = retrieval_set_of(source, settings, splits or ("test",))
+        retrieval_set = retrieval_set_of(source, settings, splits or ("test",), run)
     tokenized_set, splits = tokenize_for_run(retrieval_set, settings, run), splits or ("test",)
     num_grades = len(settings.model.thresholds) + 1
-    is_own = not is_other and data == trained_on
-    warn_of_figures(trained_on, num_grades, retrieval_set, *splits, is_own=is_own)
+    warn_of_figures(trained, retrieval_set, *splits, is_own=not is_other and data == trained_on)
     ranks, cut_points = run_models.load_retriever(run, tokenized_set, dim, retriever)
     if retrieval_set.num_grades != num_grades:
         cut_points = None

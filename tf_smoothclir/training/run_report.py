@@ -13,7 +13,7 @@ from tf_smoothclir.evaluation.evaluate import (
     evaluate_splits,
     metrics_content,
 )
-from tf_smoothclir.evaluation.report import components_table, examples, write_report
+from tf_smoothclir.evaluation.report import KNOWN, components_table, examples, write_report
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import BEYOND, NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
@@ -131,7 +131,7 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
             for split in EVALUATED_SPLITS
             if split in retrieval_set.judged_splits
         },
-        **({"test queries with the words of a training query": known} if known else {}),
+        **({KNOWN: known} if known else {}),
     }
 
 

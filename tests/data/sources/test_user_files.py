@@ -73,6 +73,7 @@ WEIGHT = '{"query_id": "q1", "document_id": "d-1", "weight": %s}\n'
 BAD_LINES = [
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "the grade is 'x', not a", "Give whole"),
+    ("judgments.tsv", "q1 0 d-1 2\n", 1, "1 tab-separated columns instead", "Make a table of TREC"),
     ("queries.tsv", "Id\tFrage\nq1\tapple\n", 1, "there is no column 'text'", "Rename"),
     ("queries.tsv", "q1\ta\nq2\t \n", 2, "the text of query q2 is empty", "Fill"),
     ("queries.jsonl", '{"id": "q1"}\n', 1, "there is no column 'text'; there are: id", "Rename"),

@@ -15,6 +15,7 @@ from typing import Any
 from tf_smoothclir.data.sources import line_files
 from tf_smoothclir.data.sources.cells import short
 from tf_smoothclir.data.sources.columns import (
+    JUDGMENTS,
     PARALLEL,
     TEXTS,
     TITLED_TEXTS,
@@ -98,13 +99,14 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
             chosen = [name if name in header else None for name in role.names]
             shown = f"{len(header)} ({', '.join(header)})"
         if len(fields) != len(header):
-            raise input_error(
-                path,
-                f"{len(fields)} tab-separated columns instead of {shown}",
+            remedy = (
                 "Put one tab between columns, and no tab into a text; other columns need a first"
-                " line with the names of all",
-                line=line,
+                " line with the names of all"
             )
+            if role is JUDGMENTS and len(text.split()) == 4:
+                remedy = "Make a table of TREC's qrels: awk -v OFS='\\t' '{print $1, $3, $4}' FILE"
+            reason = f"{len(fields)} tab-separated columns instead of {shown}"
+            raise input_error(path, reason, remedy, line=line)
         yield line, values_of(role, dict(zip(header, fields)), chosen)
 
 
