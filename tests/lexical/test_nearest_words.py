@@ -140,6 +140,8 @@ def test_a_search_says_what_it_read(tmp_path):
     ]
     said = "Not known, so read by their spelling: albania as albanien."
     assert remarks(readings[0], [None])[-1] == said
+    repeated = QueryReading(NAMES[WORDS], ("zz", "xyzzy", "zz"))
+    assert remarks(repeated, [None])[0].endswith("not searched for by meaning: zz, xyzzy.")
     _, (long,) = reader.queries(["cat " * 64 + "xyzzy albania"])
     assert long == QueryReading(NAMES[WORDS], cut=2)
     assert remarks(long, [None]) == ["The query is long: its last 2 tokens were not read."]

@@ -59,7 +59,8 @@ def remarks(reading: QueryReading, hits: Sequence[SearchHit], none_left: bool = 
     elif not hits:
         lines.append("No document has anything to do with the query.")
     elif reading.unknown:
-        lines.append(f"Not known, so not searched for by meaning: {', '.join(reading.unknown)}.")
+        words = ", ".join(dict.fromkeys(reading.unknown))
+        lines.append(f"Not known, so not searched for by meaning: {words}.")
     if reading.read_as:
         words = ", ".join(f"{word} as {known}" for word, known in reading.read_as.items())
         lines.append(f"Not known, so read by their spelling: {words}.")
