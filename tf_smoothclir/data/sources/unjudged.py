@@ -53,8 +53,8 @@ class UnjudgedDirectory(FileSource):
         if stream == "documents":
             yield from super()._texts(stream, path)
         elif path == self._parallel[0]:  # the other one has their translations
-            for line, query, _ in self.sentences():
-                yield line, Text(f"s{line}", "", query, self.language_of(stream))
+            for number, (line, query, _) in enumerate(self.sentences(), 1):
+                yield line, Text(f"s{number}", "", query, self.language_of(stream))
 
     def says_languages(self, stream: str) -> bool:
         return stream == "documents" and super().says_languages(stream)
@@ -70,7 +70,8 @@ class UnjudgedDirectory(FileSource):
 class ParallelSentences(Source):
     """Parallel sentences as a set, of which a tenth validates; nothing is measured by it."""
 
-    # The documents that will be searched count for its vocabulary.
+    # The documents that will be searched count for its vocabulary. Ids number sentences, not lines:
+    # any form of the same sentences makes the same model.
 
     is_judged, is_parallel = False, True
 
@@ -85,13 +86,15 @@ class ParallelSentences(Source):
 
     def documents(self) -> Iterator[Text]:
         code = self.language_of("documents")
-        return (Text(f"s{line}", "", text, code) for line, _, text in self._of.sentences())
+        numbered = enumerate(self._of.sentences(), 1)
+        return (Text(f"s{number}", "", text, code) for number, (_, _, text) in numbered)
 
     def further_texts(self) -> Iterator[str]:
         return (document.text for document in self._of.documents())
 
     def judgments(self) -> Iterator[Judgment]:
-        return (Judgment(f"s{line}", f"s{line}", 1) for line, *_ in self._of.sentences())
+        numbered = enumerate(self._of.sentences(), 1)
+        return (Judgment(f"s{number}", f"s{number}", 1) for number, _ in numbered)
 
     def splits(self) -> dict[str, str]:
         # By the texts: a sentence that is there twice trains or validates, not both.
@@ -108,7 +111,9 @@ class ParallelSentences(Source):
         return self._of.place("queries", index)
 
     def fingerprint(self) -> str:
-        return hashlib.sha256(f"{self._of.fingerprint()} parallel, all taught".encode()).hexdigest()
+        return hashlib.sha256(
+            f"{self._of.fingerprint()} parallel, all taught, numbered".encode()
+        ).hexdigest()
 
 
 def sentences_of_files(
