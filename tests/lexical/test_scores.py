@@ -110,9 +110,11 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
         _, known = in_graph.read(tokenizer.tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
         own, readings = plain.queries(texts)
         np.testing.assert_array_equal(own.ids, expected.ids)
+        whole = tokenizer.tokenize(tf.constant(texts, tf.string), 1 << 10, as_is).row_lengths()
+        cut = np.maximum(whole.numpy() - LIMIT, 0).tolist()
         assert readings == [
-            QueryReading(NAMES[level], tuple(unknown.decode().split()))
-            for level, unknown in zip(known.levels.numpy(), known.unknown.numpy())
+            QueryReading(NAMES[level], tuple(unknown.decode().split()), cut=number)
+            for level, unknown, number in zip(known.levels.numpy(), known.unknown.numpy(), cut)
         ]
 
 

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def local_server(export_dir, **options):
     """Runs the local server over an export directory in a thread; yields its address."""
     bound = bound_socket("127.0.0.1", 0)
-    server = http_server(application(load_models(export_dir), **options))
+    models = load_models(export_dir, may_be_none="page" in options)
+    server = http_server(application(models, **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     address = f"http://127.0.0.1:{bound.getsockname()[1]}"
     thread.start()

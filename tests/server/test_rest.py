@@ -229,7 +229,7 @@ def test_the_newest_version_is_served_or_the_one_that_is_asked_for(
     # Without a search model, a lexical model serves a page alone.
     copied = shutil.copytree(ranking_exports["lexical"], tmp_path / "lexical")
     shutil.rmtree(copied / "search")
-    with pytest.raises(InputError, match=r"no model for requests, .* Give --ui"):
+    with pytest.raises(InputError, match=r"no model for requests: .* Give --ui"):
         served(copied)
     assert load_models(copied, may_be_none=True) == {}
 

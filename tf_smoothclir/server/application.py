@@ -164,9 +164,11 @@ class _Bodies:
 
 
 def _check_size(size: int) -> None:
+    # The connection stays: closed at once, it would break while a client still sends, which then
+    # reads no answer.
     if size > MAX_BODY_BYTES:
         message = f"The body has over {MAX_BODY_BYTES >> 20} MiB; send several requests"
-        raise HTTPException(413, message, {"Connection": "close"})
+        raise HTTPException(413, message)
 
 
 def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:

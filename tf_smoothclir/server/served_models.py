@@ -100,7 +100,8 @@ def load_models(
     if not models and not may_be_none:
         raise input_error(
             f"--export_dir={export_dir}",
-            "the version has no model for requests, as it was exported with --nosearch_model",
+            "the version has no model for requests: it was exported with --nosearch_model, or ranks"
+            " by what TensorFlow cannot",
             "Give --ui, whose page searches an index; or --version of another version; or export"
             " again without --nosearch_model",
         )
