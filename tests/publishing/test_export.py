@@ -33,7 +33,7 @@ from tf_smoothclir.publishing.exported_models import ExportedFiles, load_exporte
 from tf_smoothclir.publishing.version_writer import LARGEST_BATCH, publish_version, warm_up_batches
 from tf_smoothclir.settings import presets
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training import run_models, short_queries, tasks
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -325,6 +325,12 @@ def test_it_says_what_is_read(preset, said):
 
 def test_it_says_what_is_missing_or_smaller(ranking_runs, tmp_path):
     run = RunDirectory(shutil.copytree(ranking_runs["lexical"].path, tmp_path / "run"))
+    named = "all", "documents ru", "documents unknown"
+    rows = {name: {"queries": 9, "MAP": 0.25} for name in named}
+    write_json(run.metrics, {**read_json(run.metrics), "languages": {"test": rows}})
+    header, text = card_of(run, tmp_path, ("lexical",))
+    assert header["language"] == ["en", "fr", "ru"]
+    assert "| documents ru | 9 | 0.2500 |" in text
     run.metrics.unlink()
     header, text = card_of(run, tmp_path, ("lexical",))
     assert "has not been evaluated" in text

@@ -8,6 +8,7 @@ from typing import Any
 
 from tf_smoothclir.evaluation.report import (
     known_queries,
+    language_cells,
     metrics_cells,
     rules_list,
     without_queries,
@@ -103,7 +104,7 @@ def write_model_card(
     parts = ", ".join(f"`{name}`" for role, name in DIRECTORIES.items() if role in roles)
     sizes = [[what, f"{size:,}"] for what, size in content.get("set", {}).items()]
     card = _CARD.format(
-        header=_header(name, settings, {} if is_cut else content.get("test", {})),
+        header=_header(name, settings, content, is_cut),
         direction=", {} to {}".format(*codes) if all(codes) else "",
         name=name,
         ranks_by=family(retriever).ranks_by or FAMILIES.plugin(retriever).help.rstrip("."),
@@ -131,11 +132,14 @@ def _reads(settings: RunSettings) -> str:
     return f"{queries}. A document is read to its end{of_towers}."
 
 
-def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> str:
+def _header(name: str, settings: RunSettings, content: Mapping[str, Any], is_cut: bool) -> str:
     """The YAML header. Texts are JSON strings, which YAML takes as they are."""
+    metrics = {} if is_cut else content.get("test", {})
     lines = ["---", "license: unknown  # of the model: it depends on the texts it learned from"]
-    codes = ",".join(getattr(settings.data, name) for name in LANGUAGES)
-    if languages := dict.fromkeys(filter(None, codes.split(","))):
+    codes = ",".join(getattr(settings.data, name) for name in LANGUAGES).split(",")
+    rows = content.get("languages", {}).get("test", {})  # "all", "documents de", ...
+    codes += [code for row in rows if (code := row.partition(" ")[2]) != "unknown"]
+    if languages := dict.fromkeys(filter(None, codes)):
         lines += ["language:", *(f"  - {_text(code)}" for code in languages)]
     lines += ["library_name: tf_smoothclir", "pipeline_tag: text-ranking"]
     lines += ["tags: [cross-lingual-information-retrieval, document-retrieval, tensorflow]"]
@@ -164,7 +168,9 @@ def _figures(content: Mapping[str, Any], is_cut: bool) -> Iterator[str]:
         yield from known
     yield from (markdown_table(*cells).rstrip("\n") for cells in metrics_cells(content, ["test"]))
     yield from without_queries(content, ["test"])
-    yield rules_list(content["rules"])
+    cells = language_cells(content, ["test"])
+    yield from (markdown_table(*of_split).rstrip("\n") for of_split in cells)
+    yield rules_list({name: rule for name, rule in content["rules"].items() if name != "grades"})
 
 
 def _differing(settings: RunSettings) -> list[str]:
