@@ -249,6 +249,12 @@ def test_common_words_are_no_evidence_beside_rarer_ones(opened, monkeypatch):
     (explanation,) = search.explain("worde worda worda", hits, "query")
     assert [word.word for word in explanation.words] == ["worde"]
     assert explanation.remainder > 1
+    # But of a text that has the translation of such a word alone, it is the reason.
+    (explanation,) = search.explain(
+        "worde worda worda", [dataclasses.replace(hits[0], text="mota")], "query"
+    )
+    assert [word.word for word in explanation.words] == ["worda"]
+    assert explanation.remainder == pytest.approx(0, abs=1e-3)
 
 
 def test_few_words_bound_the_similarity_to_the_first_hits(hybrid, monkeypatch):

@@ -38,6 +38,7 @@ class Dictionary:
     # `[entries]`, P(second column | first column); None where the file has none.
     probabilities: np.ndarray | None
     from_queries: bool  # whether the first column has the words of queries
+    left_out: int = 0  # entries that are not of one word each
 
     @classmethod
     def read(
@@ -56,14 +57,18 @@ class Dictionary:
                 entries[pair] = max(share, entries.get(pair, 0.0))
         if not entries:
             raise input_error(path, "no entry has one word in both columns", "Give single words")
-        if left:
-            said = "%s: %d of %d entries are not of one word each, and left out"
-            remedy = "A list with many phrases teaches more as --parallel"
-            logging.warning(f"{said}. {remedy}.", path, left, len(lines))
         from_queries = direction == QUERY_TO_DOCUMENT
         columns = list(map(list, zip(*entries)))[:: 1 if from_queries else -1]
         probabilities = None if numbers is None else np.array(list(entries.values()))
-        return cls(os.fspath(path), *columns, probabilities, from_queries)
+        return cls(os.fspath(path), *columns, probabilities, from_queries, left)
+
+    def warn_of_left_out(self) -> None:
+        """Says how many entries have several words, if any have."""
+        if self.left_out:
+            logging.warning(
+                f"{self.path}: {self.left_out} entries are not of one word each, and left out. A"
+                " list with many phrases teaches more as parallel sentences."
+            )
 
     def new_query_words(self, query_words: Sequence[str], document_words: Sequence[str]) -> list:
         """The query words, sorted, that a vocabulary lacks and whose translation has an id."""

@@ -78,7 +78,8 @@ class WordExplainer:
                     best = shares, words_there, chances
             shares, words_there, chances = best
             shares *= of_words / (shares.sum() or 1.0)
-            shares *= np.outer(says_something[0], says_something[1][words_there])
+            subject = shares * np.outer(says_something[0], says_something[1][words_there])
+            shares = subject if subject.any() else shares  # where nothing else matched, all count
             of_document = [of_texts[word] for word in words_there]
             if role == "query":
                 explained = _word_shares(of_query, of_document, shares, chances)
