@@ -131,7 +131,7 @@ setup(
             "rich>=13.7,<16",
             "scikit-learn>=1.3,<2",
             "scipy>=1.11,<2",
-            "starlette>=1.10,<2",  # max_body_size
+            "starlette>=1.10,<2",
             "tensorboard>=2.15,<2.16 | tensorboard>=2.20,<3",
             "tensorflow>=2.15.1,<2.16 | tensorflow>=2.21,<2.22",
             "tensorflow-datasets>=4.9.3,<4.9.11 | tensorflow-datasets>=4.9.10,<5",

@@ -106,9 +106,9 @@ def test_dictionaries_by_hand(tmp_path, content, direction, expected):
 def test_words_of_a_dictionary(tmp_path, caplog):
     with caplog.at_level("INFO", logger="absl"):
         dictionary = read(tmp_path, "hot dog\tchien chaud\ndog\tchien\nthe dog\tchien\n")
-        dictionary.warn_of_left_out()
+        read(tmp_path, "hot dog\tchien chaud\ndog\tchien\nthe dog\tchien\n")  # as each fold does
     assert (dictionary.query_words, dictionary.document_words) == (["dog"], ["chien"])
-    assert "2 entries are not of one word each, and left out. A list with" in caplog.text
+    assert caplog.text.count("2 of 3 entries are not of one word each, and left out. A list") == 1
     # Words that a vocabulary lacks, and a word that is spelled like an empty one.
     dictionary = read(tmp_path, "hound chien\ndog chien\nwolf loup\nkitten chat\nhound chat\n")
     assert dictionary.new_query_words(QUERY_WORDS, DOCUMENT_WORDS) == ["hound", "kitten"]

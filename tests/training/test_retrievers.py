@@ -293,7 +293,7 @@ def test_no_query_that_a_run_was_trained_on_measures_those_after_it(tmp_path, ca
     for text in (path / "report.md", tmp_path / "models" / "model_card-1.md"):
         assert said in text.read_text()
     assert f"of the test queries, {known} (" in caplog.text
-    assert "a training query, here or in a run before," in caplog.text
+    assert "have the text of a training query, and" in caplog.text
     for one in (model, exported):
         caplog.clear()
         one.evaluate()

@@ -312,6 +312,7 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
     (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such file or directory"),
     (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
     (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
+    (RANDOM, {"init_from": "run"}, True, "--init_from: the trials of a search begin anew"),
 )
 def test_a_mistake_leaves_a_search_alone(tiny, searched, search, changes, overwrite, message):
     path, before = searched[0], test_run_directory.snapshot(searched[0])

@@ -83,12 +83,15 @@ class RetrievalSet:
     def trained_queries(self) -> np.ndarray:
         """`[texts, 2]` uint64, digests of all that models are, or were, trained on."""
         before = np.zeros((0, 2), np.uint64) if self.trained_before is None else self.trained_before
-        found = np.concatenate([before, self.digests[self._judged_rows("train")]])
+        judged = np.isin(np.arange(len(self.query_ids)), self.query_rows)
+        found = np.concatenate([before, self.digests[judged & self.are_taught]])
         return np.unique(found[found.any(axis=1)], axis=0)
 
     @functools.cached_property
     def known_queries(self) -> dict[str, tuple[int, int]]:
         """For validation and test, what `known_queries` says of the judged queries."""
+        if not self.source.is_judged:  # of sentences, those that validate are taught too
+            return {}
         return {
             split: known_queries(self.trained_queries, self.digests[self._judged_rows(split)])
             for split in SPLITS[1:]

@@ -166,12 +166,10 @@ def table_learner(over: ModelsOverSet, initial: LexicalModel | None = None) -> T
     """What learns a table from a set, by the settings."""
     from tf_smoothclir.lexical.learning import TableLearner
 
-    if (dictionary := read_dictionary(over.settings)) is not None:
-        dictionary.warn_of_left_out()
     return TableLearner(
         texts_of(over),
         seed=over.settings.training.seed,
-        dictionary=dictionary,
+        dictionary=read_dictionary(over.settings),
         passage_words=over.settings.text.passage_words,
         initial=initial,
     )

@@ -261,9 +261,9 @@ class Metadata:
             (kept,) = database.execute(query).fetchnumpy().values()
         except (duckdb.Error, ValueError, RecursionError) as error:
             reason = re.sub(r"^\w+ Error: ", "", str(error).strip().partition("\n")[0])
-            if "[]" in reason:  # a type of DuckDB
+            if re.search(r"[A-Z]\[\]", reason):  # a type of DuckDB
                 reason = (
-                    "a list is compared with a text. list_contains(NAME, 'x') holds where a value"
+                    "a list is compared with a value. list_contains(NAME, 'x') holds where a value"
                     " is x, NAME::varchar like '%x%' where one has x in it"
                 )
             raise self._no_filter(expression, reason.rstrip("!")) from None

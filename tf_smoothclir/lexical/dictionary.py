@@ -7,6 +7,7 @@ tokens shares its probability among them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 import os
@@ -38,7 +39,6 @@ class Dictionary:
     # `[entries]`, P(second column | first column); None where the file has none.
     probabilities: np.ndarray | None
     from_queries: bool  # whether the first column has the words of queries
-    left_out: int = 0  # entries that are not of one word each
 
     @classmethod
     def read(
@@ -57,18 +57,12 @@ class Dictionary:
                 entries[pair] = max(share, entries.get(pair, 0.0))
         if not entries:
             raise input_error(path, "no entry has one word in both columns", "Give single words")
+        if left:
+            _warn_of_left_out(os.fspath(path), left, len(lines))
         from_queries = direction == QUERY_TO_DOCUMENT
         columns = list(map(list, zip(*entries)))[:: 1 if from_queries else -1]
         probabilities = None if numbers is None else np.array(list(entries.values()))
-        return cls(os.fspath(path), *columns, probabilities, from_queries, left)
-
-    def warn_of_left_out(self) -> None:
-        """Says how many entries have several words, if any have."""
-        if self.left_out:
-            logging.warning(
-                f"{self.path}: {self.left_out} entries are not of one word each, and left out. A"
-                " list with many phrases teaches more as parallel sentences."
-            )
+        return cls(os.fspath(path), *columns, probabilities, from_queries)
 
     def new_query_words(self, query_words: Sequence[str], document_words: Sequence[str]) -> list:
         """The query words, sorted, that a vocabulary lacks and whose translation has an id."""
@@ -109,6 +103,13 @@ class Dictionary:
             table = sp.csr_array((values, (column, row)), shape=shape[::-1])
             return inverted(_at_most_1(table), background)
         return _at_most_1(sp.csr_array((values, (row, column)), shape=shape))
+
+
+@functools.cache  # once: each fold reads the file again
+def _warn_of_left_out(path: str, left: int, entries: int) -> None:
+    said = "%s: %d of %d entries are not of one word each, and left out"
+    remedy = "A list with many phrases teaches more as parallel sentences"
+    logging.warning(f"{said}. {remedy}.", path, left, entries)
 
 
 def mixed(table: sp.csr_array, other: sp.csr_array, share: float) -> sp.csr_array:

@@ -66,7 +66,8 @@ class QueryReading:
         unknown: Its words that neither queries nor documents had in training.
         read_as: Other such words, each with what it is read as: the known word of most similar
             spelling, that of which it is a part, or those that it joins, with spaces between.
-        cut: How many tokens at its end are not read, as they follow `max_query_tokens` others.
+        cut: How many tokens at its end are not read, as they follow `max_query_tokens` others; 0
+            where a tower reads it by TensorFlow, which does not say.
     """
 
     evidence: str

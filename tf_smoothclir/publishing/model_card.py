@@ -110,7 +110,7 @@ def write_model_card(
         ranks_by=family(retriever).ranks_by or FAMILIES.plugin(retriever).help.rstrip("."),
         version=version,
         sizes=markdown_table(["", ""], sizes) if sizes else "",
-        figures="\n\n".join(_figures(content, is_cut)),
+        figures="\n\n".join(_figures(content, is_cut, bool(settings.training.init_from))),
         reads=_reads(settings),
         place=_text(Path(export_dir).name),
         serving=_NO_GRAPH if served is None else _SERVING.format(served, parts),
@@ -155,7 +155,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _figures(content: Mapping[str, Any], is_cut: bool) -> Iterator[str]:
+def _figures(content: Mapping[str, Any], is_cut: bool, continues: bool) -> Iterator[str]:
     if not content:
         yield "The run has not been evaluated."
         return
@@ -163,7 +163,8 @@ def _figures(content: Mapping[str, Any], is_cut: bool) -> Iterator[str]:
         yield "The figures are those of the trained run. This export is smaller and may rank worse."
     if content["test"]:
         known = known_queries(content)
-        honest = ", which nothing was trained or chosen on" * (not known)
+        # Perhaps the run before chose by some of them.
+        honest = f", which nothing was trained{' or chosen' * (not continues)} on" * (not known)
         yield f"Means over the test queries{honest}:"
         yield from known
     yield from (markdown_table(*cells).rstrip("\n") for cells in metrics_cells(content, ["test"]))

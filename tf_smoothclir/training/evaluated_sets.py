@@ -152,9 +152,7 @@ def warn_of_figures(
 
 def log_known_queries(retrieval_set: RetrievalSet) -> None:
     """Logs how many queries that measure have the text, or the words, of one that trains."""
-    source, before = retrieval_set.source, ","
-    if retrieval_set.trained_before is not None:
-        before = ", here or in a run before,"
+    source = retrieval_set.source
     remedy = "Without a file of splits, no split has the text of a training query."
     if source.splits() is None:  # drawn
         remedy = "The other queries are too few to validate and to test on: judge new ones."
@@ -164,7 +162,7 @@ def log_known_queries(retrieval_set: RetrievalSet) -> None:
             logging.log(
                 logging.WARNING if same else logging.INFO,
                 f"{source.name}: of the {split} queries, {same} ({share:.0%}) have the text of a"
-                f" training query{before} and {alike} more its words in another order."
+                f" training query, and {alike} more its words in another order."
                 + f" Figures over them are too good. {remedy}"
                 * bool(same),
             )

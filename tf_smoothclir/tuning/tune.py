@@ -50,6 +50,9 @@ def tune(
     """
     # In keras-tuner's environment this process is the chief, or a tuner worker, which runs trials
     # until none is left.
+    if settings.training.init_from:
+        reason = "the trials of a search begin anew"
+        raise input_error("--init_from", reason, "Leave it out, and continue the run with train")
     _choose_threads(settings, search)
     oracle = _oracle(settings, search, Path())  # raises its errors before anything is deleted
     if "loss" not in search.tune:

@@ -24,7 +24,6 @@ from tf_smoothclir.plugins import family
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import delete_in, read_record, write_json
-from tf_smoothclir.training.initial_run import initial_run
 from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
@@ -43,8 +42,7 @@ def tokenized_sets(
 ) -> list[TokenizedSet]:
     """Loads and tokenizes the set, once for each fold; no vocabulary sees held-out queries."""
     source = source_of(settings.data, in_memory)
-    splits = ("train", "validation")
-    retrieval_set = retrieval_set_of(source, settings, splits, initial_run(settings))
+    retrieval_set = retrieval_set_of(source, settings, ("train", "validation"))
     sets = fold_sets(retrieval_set, folds, settings.data.split_seed)
     return [tokenize_set(fold, settings.text, settings.data.cache_dir) for fold in sets]
 

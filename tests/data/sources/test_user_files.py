@@ -285,12 +285,17 @@ def test_sentences_teach_where_nobody_judged(make, form):
     taught = source.training
     # What a model learns depends on ids: those of each form are the same.
     ids = [f"s{number}" for number in range(1, 41)]
-    for texts, side in zip((taught.queries(), taught.documents()), zip(*pairs)):
-        assert [(text.id, text.text) for text in texts] == list(zip(ids, side))
+    in_memory = memory.MemorySource([], list(source.documents()), (), None, "en", "fr")
+    in_memory.is_judged, in_memory.parallel_files = False, source.files["queries"]
+    for one in (taught, in_memory.training):
+        for texts, side in zip((one.queries(), one.documents()), zip(*pairs)):
+            assert [(text.id, text.text) for text in texts] == list(zip(ids, side))
     assert [judgment[:2] for judgment in taught.judgments()] == list(zip(ids, ids))
     assert list(taught.further_texts()) == ["pomme"]
     loaded = RetrievalSet.load(taught)
-    assert loaded.known_queries["validation"] == (0, 0)  # although each is there twice
+    of_splits = (loaded.digests[loaded.queries_in(split), 0] for split in ("train", "validation"))
+    assert not np.intersect1d(*of_splits).size  # although each is there twice
+    assert len(loaded.trained_queries) == 20  # those that validate are taught too
     assert len(loaded.queries_in("validation")) == 4
     make({"a.0": "one\n", "a.1": "eins\nzwei\n", "parallel.tsv": table})
     (directory / "parallel.tsv").unlink()

@@ -62,7 +62,8 @@ class MemorySource(Source):
         if self.is_judged:
             return self._texts("queries")
         code = self.language_of("queries")
-        return (Text(f"s{number}", "", query, code) for number, query, _ in self.sentences())
+        numbered = enumerate(self.sentences(), 1)
+        return (Text(f"s{number}", "", query, code) for number, (_, query, _) in numbered)
 
     def documents(self) -> Iterator[Text]:
         return self._texts("documents")

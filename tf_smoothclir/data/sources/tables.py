@@ -103,7 +103,7 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
                 "Put one tab between columns, and no tab into a text; other columns need a first"
                 " line with the names of all"
             )
-            if role is JUDGMENTS and len(text.split()) == 4:
+            if role is JUDGMENTS and re.fullmatch(r"\S+\s\S+\s\S+\s-?\d+", text.strip()):
                 remedy = "Make a table of TREC's qrels: awk -v OFS='\\t' '{print $1, $3, $4}' FILE"
             reason = f"{len(fields)} tab-separated columns instead of {shown}"
             raise input_error(path, reason, remedy, line=line)
