@@ -12,7 +12,7 @@ from absl import logging
 from tf_smoothclir.data import token_cache, tokenized_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import text_read
-from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, RaggedWriter, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedWriter, TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage import files
 from tf_smoothclir.storage.folder import new_folder
@@ -24,9 +24,7 @@ from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.utils.devices import on_the_cpu
 from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
-from tf_smoothclir.utils.ranges import ranges
 
-_ROWS_PER_PIECE = 1 << 14
 _NUMBERS = "numbers"  # scratch directory of provisional numbers
 
 
@@ -85,7 +83,7 @@ def encode_role(role: str, tokenized: TokenizedSet, directory: Path) -> None:
 
 
 def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory: Path) -> None:
-    """Cuts the store of documents as towers read them, without titles; `WHOLE` keeps all."""
+    """Cuts the store of documents as towers read them, without titles; another keeps all."""
     titles: np.ndarray | int = 0
     if settings.reads_titles:
         most, lengths = settings.read_tokens("document"), [np.zeros(0, np.int64)]
@@ -95,18 +93,7 @@ def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory
         titles = np.concatenate(lengths)
         with files.open_to_write(directory / tokenized_set.TITLES) as file:
             files.write_array(file, titles, "<i8")
-    store, most = RaggedStore(directory, "document", "<i4"), settings.max_document_tokens
-    if store.lengths.max(initial=0) <= most and not np.any(titles):
-        return
-    begins = np.minimum(store.offsets[:-1] + titles, store.offsets[1:])
-    for suffix in ("values", "offsets"):
-        whole = directory / f"{tokenized_set.WHOLE}.{suffix}"
-        os.replace(directory / f"document.{suffix}", whole)
-    with RaggedWriter(directory, "document", store.dtype) as writer:
-        for first in range(0, len(store), _ROWS_PER_PIECE):
-            rows = slice(first, min(first + _ROWS_PER_PIECE, len(store)))
-            lengths = np.minimum(store.offsets[1:][rows] - begins[rows], most)
-            writer.add(store.values[ranges(begins[rows], lengths)], lengths)
+    tokenized_set.keep_openings(directory, settings.max_document_tokens, titles)
 
 
 def _count_and_encode(

@@ -83,8 +83,7 @@ class RetrievalSet:
     def trained_queries(self) -> np.ndarray:
         """`[texts, 2]` uint64, digests of all that models are, or were, trained on."""
         before = np.zeros((0, 2), np.uint64) if self.trained_before is None else self.trained_before
-        judged = np.isin(np.arange(len(self.query_ids)), self.query_rows)
-        found = np.concatenate([before, self.digests[judged & self.are_taught]])
+        found = np.concatenate([before, self.digests[self.are_taught]])
         return np.unique(found[found.any(axis=1)], axis=0)
 
     @functools.cached_property

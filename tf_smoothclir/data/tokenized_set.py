@@ -15,6 +15,7 @@ from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils.ranges import ranges
 
 _VALUES_PER_PIECE = 1 << 22
+_ROWS_PER_PIECE = 1 << 14
 ROLES = ("query", "document")
 TITLES = "document.titles"  # the lengths of titles, where these are read
 WHOLE = "document.whole"  # store of all documents, where `document` cuts any
@@ -76,6 +77,21 @@ class RaggedWriter:
         write_array(self._offsets, ends, "<i8")
         if len(ends):
             self._end = int(ends[-1])
+
+
+def keep_openings(directory: Path, most: int, skipped: np.ndarray | int) -> None:
+    """Cuts documents to `most` tokens after some; if that leaves any out, `WHOLE` keeps all."""
+    store = RaggedStore(directory, "document", "<i4")
+    if store.lengths.max(initial=0) <= most and not np.any(skipped):
+        return
+    begins = np.minimum(store.offsets[:-1] + skipped, store.offsets[1:])
+    for suffix in ("values", "offsets"):
+        os.replace(directory / f"document.{suffix}", directory / f"{WHOLE}.{suffix}")
+    with RaggedWriter(directory, "document", store.dtype) as writer:
+        for first in range(0, len(store), _ROWS_PER_PIECE):
+            rows = slice(first, min(first + _ROWS_PER_PIECE, len(store)))
+            lengths = np.minimum(store.offsets[1:][rows] - begins[rows], most)
+            writer.add(store.values[ranges(begins[rows], lengths)], lengths)
 
 
 def copy_mapped(

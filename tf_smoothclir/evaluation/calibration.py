@@ -65,12 +65,11 @@ def reliable_shares(hits: Hits, cut_points: CutPoints) -> tuple[float, ...]:
     # Of those whose score has it; where too few do, only a hit that scores like the first one.
     by_score = cut_points.of_hits(hits.scores, hits.words)[:, 1:]
     shares, grades = hit_shares(hits.scores)[:, 1:], hits.grades[:, 1:]
-    points = [0.0]
-    for grade in range(1, len(cut_points.scores) + 1):
-        counted = by_score >= grade
-        point = _reliable(shares[counted], grades[counted] >= grade)
-        points.append(max(points[-1], min(point, _BELOW_THE_FIRST)))
-    return tuple(points[1:])
+    points = [
+        _reliable(shares[by_score >= grade], grades[by_score >= grade] >= grade)
+        for grade in range(1, len(cut_points.scores) + 1)
+    ]
+    return tuple(np.clip(np.maximum.accumulate(points), 0, _BELOW_THE_FIRST).tolist())
 
 
 def _reliable(scores: np.ndarray, is_right: np.ndarray) -> float:

@@ -64,7 +64,7 @@ def begin_run(
             try:
                 if in_memory is not None:
                     in_memory.keep(run.data, overwrite=overwrite)
-                tokenized_set = _prepared(load, settings, run, processes)
+                tokenized_set = _prepared(load, settings, run, initial, processes)
             except InputError:
                 if not run.knows_data:
                     run.delete()
@@ -80,6 +80,7 @@ def _prepared(
     load: Callable[[], RetrievalSet],
     settings: RunSettings,
     run: RunDirectory,
+    initial: RunDirectory | None,
     processes: SingleProcess,
 ) -> TokenizedSet:
     """Tokenises the set of a run, and records in the run which set it is."""
@@ -90,7 +91,7 @@ def _prepared(
             temporary.mkdir()
             for role, tokens in given.items():
                 write_vocabulary(temporary / f"{role}.txt", tokens)
-    if (initial := initial_run(settings)) is not None:
+    if initial is not None:
         if run.vocabulary.is_dir():
             check_begins_with_words(initial, run)
         log_queries_of(initial, load())

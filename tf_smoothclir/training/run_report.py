@@ -246,7 +246,7 @@ def _cut_points_fact(cut_points: dict[str, Any]) -> str:
     )
     if power := cut_points["power"]:
         scores += f" times (known words of the query)^{power:.2g}"
-    fact = f"scores {scores}; shares of the first hit's score {shares} (best for validation)"
+    fact = f"scores {scores}; shares of the first hit's score {shares} (reliable in validation)"
     return fact + "; none: no score makes the grade reliable, so it is not predicted" * (
         BEYOND in cut_points["scores"]
     )
